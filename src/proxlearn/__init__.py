@@ -1,0 +1,63 @@
+"""Learned optimizers for composite convex problems, each answer with a certificate.
+
+The names below are imported when they are first used, so that importing proxlearn is quick. No
+module has the name of a function (`solve` lives in `solver`): the two would hide each other.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from proxlearn import families as families
+    from proxlearn import operators as operators
+    from proxlearn import optimizers as optimizers
+    from proxlearn import penalties as penalties
+    from proxlearn import rules as rules
+    from proxlearn import smooth as smooth
+    from proxlearn.constructors import elastic_net as elastic_net
+    from proxlearn.constructors import group_lasso as group_lasso
+    from proxlearn.constructors import lasso as lasso
+    from proxlearn.constructors import logistic as logistic
+    from proxlearn.constructors import nnls as nnls
+    from proxlearn.constructors import simplex_ls as simplex_ls
+    from proxlearn.constructors import softmax as softmax
+    from proxlearn.errors import InputError as InputError
+    from proxlearn.problem import Problem as Problem
+    from proxlearn.scheme import Coefficients as Coefficients
+    from proxlearn.scheme import Scheme as Scheme
+    from proxlearn.solver import Solution as Solution
+    from proxlearn.solver import Status as Status
+    from proxlearn.solver import solve as solve
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "InputError": "errors",
+    "Problem": "problem",
+    "Coefficients": "scheme",
+    "Scheme": "scheme",
+    "Solution": "solver",
+    "Status": "solver",
+    "solve": "solver",
+    **dict.fromkeys(
+        ["lasso", "elastic_net", "nnls", "simplex_ls", "group_lasso", "logistic", "softmax"],
+        "constructors",
+    ),
+}
+_MODULES = {"families", "operators", "optimizers", "penalties", "rules", "smooth", "datasets"}
+
+__all__ = sorted([*_HOME, *_MODULES])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"proxlearn.{name}")
+    if name in _HOME:
+        value = getattr(import_module(f"proxlearn.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'proxlearn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,153 @@
+"""Third-party arrays become tensors here and nowhere else, validated."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch import Tensor
+
+from proxlearn.errors import InputError
+from proxlearn.operators import Dense, MatrixFree, Operator, Sparse
+from proxlearn.problem import Problem
+
+
+def to_tensor(name: str, value: Any) -> Tensor:
+    """A finite floating-point tensor of anything array-like.
+
+    Integers and booleans become float64, half precision float32.
+    """
+    if not isinstance(value, Tensor):
+        try:
+            array = np.asarray(value)
+        except ValueError as error:
+            raise InputError(f"{name} is not a rectangular array of numbers ({error})") from None
+        if array.dtype.kind not in "fiub":
+            raise InputError(
+                f"{name} has dtype {array.dtype}; expected real numbers (float or integer)"
+            )
+        if array.dtype.itemsize > 8 or not array.dtype.isnative:
+            array = array.astype(np.float64)
+        value = torch.from_numpy(np.array(array, order="C", copy=not array.flags.writeable))
+    if value.is_complex():
+        raise InputError(f"{name} has dtype {value.dtype}; expected real numbers")
+    if not value.is_floating_point():
+        value = value.double()
+    elif value.dtype not in (torch.float32, torch.float64):
+        value = value.float()
+    return require_finite(name, value)
+
+
+def require_finite(name: str, value: Tensor) -> Tensor:
+    """The tensor itself, if it holds neither NaN nor infinity."""
+    bad = ~torch.isfinite(value)
+    if bool(bad.any()):
+        raise InputError(
+            f"{name} holds {int(bad.sum())} values that are NaN or infinite; "
+            "expected finite numbers: remove or impute them"
+        )
+    return value
+
+
+def to_operator(name: str, value: Any) -> Operator:
+    """An operator of a dense array (m, n) or (B, m, n), a sparse matrix, or a matvec object."""
+    if isinstance(value, Operator):
+        return value
+    if scipy.sparse.issparse(value):
+        return _from_scipy(name, value)
+    if isinstance(value, Tensor) and value.layout != torch.strided:
+        coo = value.to_sparse_coo().coalesce()
+        values = to_tensor(name, coo.values())
+        return _nonempty(
+            name, Sparse(torch.sparse_coo_tensor(coo.indices(), values, coo.shape).coalesce())
+        )
+    if hasattr(value, "matvec") and hasattr(value, "rmatvec"):
+        if len(getattr(value, "shape", ())) != 2:
+            raise InputError(f"{name} has matvec and rmatvec but no shape (m, n); give it one")
+        return _nonempty(name, MatrixFree(value, dtype=_real_dtype(name, value)))
+    tensor = to_tensor(name, value)
+    if tensor.ndim not in (2, 3):
+        raise InputError(
+            f"{name} has shape {tuple(tensor.shape)}; expected (m, n), or (B, m, n) for a batch"
+        )
+    if tensor.ndim == 3 and tensor.shape[0] == 0:
+        raise InputError(f"{name} has shape {tuple(tensor.shape)}: an empty batch; give a problem")
+    return _nonempty(name, Dense(tensor))
+
+
+def _real_dtype(name: str, value: Any) -> torch.dtype:
+    dtype = np.dtype(getattr(value, "dtype", None) or np.float64)
+    if dtype.kind == "c":
+        raise InputError(f"{name} has dtype {dtype}; expected real numbers")
+    return torch.float32 if dtype == np.float32 else torch.float64
+
+
+def _from_scipy(name: str, value: Any) -> Operator:
+    csr = value.tocsr()
+    csr.sum_duplicates()
+    values = to_tensor(name, csr.data)
+    A = torch.sparse_csr_tensor(
+        torch.from_numpy(csr.indptr.astype(np.int64)),
+        torch.from_numpy(csr.indices.astype(np.int64)),
+        values,
+        size=csr.shape,
+        check_invariants=True,
+    )
+    return _nonempty(name, Sparse(A))
+
+
+def _nonempty(name: str, A: Operator) -> Operator:
+    if 0 in A.shape:
+        raise InputError(f"{name} has shape {A.shape}; expected at least one row and one column")
+    return A
+
+
+def to_rows(name: str, value: Any, width: int, like: Operator) -> Tensor:
+    """A (B, width) tensor of a vector (width,) or of rows (B, width), with the precision of A."""
+    tensor = to_tensor(name, value)
+    if tensor.ndim == 1:
+        tensor = tensor[None]
+    if tensor.ndim != 2 or tensor.shape[1] != width or not len(tensor):
+        hint = "; is it transposed?" if tensor.ndim == 2 and tensor.shape[0] == width else ""
+        given = tuple(tensor.shape[1:] if tensor.shape[0] == 1 else tensor.shape)
+        raise InputError(
+            f"{name} has shape {given}; expected ({width},) to match A with shape {like.shape}, "
+            f"or (B, {width}) for a batch{hint}"
+        )
+    return tensor.to(dtype=like.dtype, device=like.device)
+
+
+def to_positive(name: str, value: Any, like: Operator, at_least: float | None = None) -> Tensor:
+    """A (B,) tensor of positive numbers, of a number or one number an instance."""
+    try:
+        tensor = to_tensor(name, value)
+    except InputError:
+        tensor = torch.tensor(float("nan"))
+    tensor = tensor[None] if tensor.ndim == 0 else tensor
+    low = tensor <= 0 if at_least is None else tensor < at_least
+    if tensor.ndim != 1 or not len(tensor) or bool(low.any()) or bool(tensor.isnan().any()):
+        bound = "> 0" if at_least is None else f">= {at_least:g}"
+        raise InputError(f"{name} is {value}; expected a number {bound}, or one an instance (B,)")
+    return tensor.to(dtype=like.dtype, device=like.device)
+
+
+def to_weights(name: str, value: Any, width: int, like: Operator) -> Tensor | None:
+    """Non-negative weights (B, width) or (1, width), or None."""
+    if value is None:
+        return None
+    weights = to_rows(name, value, width, like)
+    if bool((weights < 0).any()):
+        raise InputError(f"{name} has negative entries; expected weights >= 0")
+    return weights
+
+
+def start_point(problem: Problem, x0: Any) -> Tensor:
+    """x0 as (B, n) in the problem's precision; the penalty's own minimiser nearest 0 by default."""
+    B, n = problem.batch, problem.n
+    if x0 is None:
+        zero = torch.zeros(B, n, dtype=problem.dtype, device=problem.device)
+        return problem.r.prox(zero, torch.ones_like(zero[:, :1]))
+    start = to_tensor("x0", x0).to(dtype=problem.dtype, device=problem.device)
+    if start.shape not in [(n,), (1, n), (B, n)]:
+        raise InputError(f"x0 has shape {tuple(start.shape)}; expected ({n},) or ({B}, {n})")
+    return start.expand(B, n).clone()

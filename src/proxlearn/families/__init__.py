@@ -1,0 +1,49 @@
+"""Families of problems, and their names for the command line."""
+
+from proxlearn.errors import unknown
+from proxlearn.families.base import Family
+from proxlearn.families.gaussian import (
+    GaussianBox,
+    GaussianElasticNet,
+    GaussianGroupLasso,
+    GaussianLasso,
+    GaussianLogistic,
+    GaussianNnls,
+    GaussianSimplex,
+    GaussianSoftmax,
+)
+
+NAMES: dict[str, type[Family]] = {
+    "gaussian-lasso": GaussianLasso,
+    "gaussian-elastic-net": GaussianElasticNet,
+    "gaussian-group-lasso": GaussianGroupLasso,
+    "gaussian-nnls": GaussianNnls,
+    "gaussian-box": GaussianBox,
+    "gaussian-simplex": GaussianSimplex,
+    "gaussian-logistic": GaussianLogistic,
+    "gaussian-softmax": GaussianSoftmax,
+}
+
+
+def get(family: str | Family) -> Family:
+    """The family of that name with its default sizes, or the object itself."""
+    if isinstance(family, Family):
+        return family
+    if family not in NAMES:
+        raise unknown("family", family, NAMES)
+    return NAMES[family]()
+
+
+__all__ = [
+    "NAMES",
+    "Family",
+    "GaussianBox",
+    "GaussianElasticNet",
+    "GaussianGroupLasso",
+    "GaussianLasso",
+    "GaussianLogistic",
+    "GaussianNnls",
+    "GaussianSimplex",
+    "GaussianSoftmax",
+    "get",
+]

@@ -1,0 +1,58 @@
+"""A family: a distribution of problems."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from proxlearn.problem import Problem
+
+Seed = torch.Generator | int
+
+
+class Family(ABC):
+    """A distribution of problems. Subclasses are frozen dataclasses.
+
+    Instances are drawn one after the other, so the first problems of a larger batch are those of
+    a smaller one; every draw comes from the generator, the global random state is untouched.
+    """
+
+    @abstractmethod
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
+        """The data of one instance."""
+
+    @abstractmethod
+    def build(self, *data: Tensor) -> Problem:
+        """The problem of the stacked data of a batch."""
+
+    def sample(self, batch: int, generator: Seed, **to: Any) -> Problem:
+        """`batch` independent problems, float32 unless `to` says otherwise.
+
+        `generator` is a torch.Generator or a seed; any seed, 0 included, gives the same bits
+        again. `to` is passed to `Problem.to`: ``dtype=torch.float64``, ``device="cuda"``.
+        """
+        if not isinstance(generator, torch.Generator):
+            generator = torch.Generator().manual_seed(generator)
+        data = [self.draw(generator) for _ in range(batch)]
+        problem = self.build(*(torch.stack(parts) for parts in zip(*data, strict=True)))
+        return problem.to(**to) if to else problem
+
+
+def randn(generator: torch.Generator, *shape: int) -> Tensor:
+    """Standard normal numbers."""
+    return torch.randn(*shape, generator=generator, device=generator.device)
+
+
+def sparse_vector(generator: torch.Generator, n: int, nonzeros: int) -> Tensor:
+    """n numbers, `nonzeros` of them standard normal at uniform positions, the others 0."""
+    x = torch.zeros(n, device=generator.device)
+    where = torch.randperm(n, generator=generator, device=generator.device)[:nonzeros]
+    x[where] = randn(generator, nonzeros)
+    return x
+
+
+def unit_columns(A: Tensor) -> Tensor:
+    """A with each column divided by its length."""
+    lengths: Tensor = A.norm(dim=0, keepdim=True)
+    return A / lengths

@@ -1,0 +1,12 @@
+"""Penalties r."""
+
+from proxlearn.penalties.base import Penalty
+from proxlearn.penalties.box import Box
+from proxlearn.penalties.elastic_net import ElasticNet
+from proxlearn.penalties.group_l1 import GroupL1
+from proxlearn.penalties.l1 import L1
+from proxlearn.penalties.non_negative import NonNegative
+from proxlearn.penalties.simplex import Simplex
+from proxlearn.penalties.zero import Zero
+
+__all__ = ["L1", "Box", "ElasticNet", "GroupL1", "NonNegative", "Penalty", "Simplex", "Zero"]

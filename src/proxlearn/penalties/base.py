@@ -1,0 +1,60 @@
+"""What a penalty r is: a value, a prox under a diagonal metric, and what the certificate needs."""
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+from proxlearn.errors import InputError
+
+
+class Penalty(ABC):
+    """A convex r, one for each instance of a batch. Subclasses are frozen dataclasses."""
+
+    separable = True
+    """True where r is a sum over coordinates, so that p may differ from one to the next."""
+    finite = True
+    """True where r is finite everywhere, so that a method without a prox can handle it."""
+
+    @property
+    @abstractmethod
+    def batch(self) -> int:
+        """Number of instances, 1 where all instances of a problem share this r."""
+
+    @abstractmethod
+    def value(self, x: Tensor) -> Tensor:
+        """r(x), (B,); infinite outside its domain."""
+
+    @abstractmethod
+    def prox(self, v: Tensor, p: Tensor) -> Tensor:
+        """argmin_x r(x) + 1/2 sum_i (x_i - v_i)^2 / p_i; v is (B, n), p > 0 is (B, n) or (B, 1)."""
+
+    @abstractmethod
+    def conjugate(self, v: Tensor) -> Tensor:
+        """r*(v) = sup_x <v, x> - r(x), (B,); infinite outside its domain."""
+
+    def subgrad(self, x: Tensor) -> Tensor:
+        """The subgradient of smallest norm at x, (B, n)."""
+        raise InputError(
+            f"{type(self).__name__} is a constraint and has no subgradient outside its set; "
+            "use a method with a prox, such as 'fista-restart'"
+        )
+
+    def dual_scale(self, g: Tensor) -> Tensor:
+        """The largest s in [0, 1] for which -s*g lies in the domain of r*, (B,); 1 by default."""
+        return g.new_ones(len(g))
+
+    def free(self) -> Tensor | None:
+        """Where r does not depend on x at all, a mask (B or 1, n); None where it always does."""
+        return None
+
+
+def soft_threshold(v: Tensor, t: Tensor) -> Tensor:
+    """sign(v) max(|v| - t, 0)."""
+    return v.sign() * (v.abs() - t).clamp(min=0)
+
+
+def zero_or_inf(inside: Tensor, like: Tensor) -> Tensor:
+    """An indicator: 0 for the instances whose every coordinate is `inside` (B, n), else inf."""
+    zero = like.new_zeros(())
+    return torch.where(inside.all(-1), zero, zero + torch.inf)

@@ -1,0 +1,32 @@
+"""r(x) = 0 for lower <= x <= upper, infinite elsewhere."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from proxlearn.penalties.base import Penalty, zero_or_inf
+
+
+@dataclass(frozen=True)
+class Box(Penalty):
+    """``r(x) = 0`` where lower <= x <= upper, else infinite; bounds (B, n), (1, n) or (1, 1)."""
+
+    lower: Tensor
+    upper: Tensor
+
+    finite = False
+
+    @property
+    def batch(self) -> int:
+        return max(len(self.lower), len(self.upper))
+
+    def value(self, x: Tensor) -> Tensor:
+        return zero_or_inf((x >= self.lower) & (x <= self.upper), x)
+
+    def prox(self, v: Tensor, p: Tensor) -> Tensor:
+        return torch.minimum(torch.maximum(v, self.lower), self.upper)
+
+    def conjugate(self, v: Tensor) -> Tensor:
+        corner = torch.where(v > 0, self.upper, self.lower)
+        return torch.where(v == 0, torch.zeros_like(v), corner * v).sum(-1)

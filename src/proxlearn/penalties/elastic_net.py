@@ -1,0 +1,52 @@
+"""r(x) = sum_i w_i (lam |x_i| + lam2/2 x_i^2)."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from proxlearn.penalties.base import Penalty, soft_threshold
+
+
+@dataclass(frozen=True)
+class ElasticNet(Penalty):
+    """``r(x) = sum_i w_i (lam |x_i| + lam2/2 x_i^2)`` with lam, lam2 (B,), lam2 > 0.
+
+    Weights w are (B, n), (1, n) or None for ones; 0 leaves a coordinate unpenalised.
+    """
+
+    lam: Tensor
+    lam2: Tensor
+    weights: Tensor | None = None
+
+    @property
+    def batch(self) -> int:
+        return max(len(self.lam), len(self.lam2), 1 if self.weights is None else len(self.weights))
+
+    def _pair(self) -> tuple[Tensor, Tensor]:
+        """w lam and w lam2, each (B, n) or (B, 1)."""
+        w = 1.0 if self.weights is None else self.weights
+        return self.lam[:, None] * w, self.lam2[:, None] * w
+
+    def value(self, x: Tensor) -> Tensor:
+        t, q = self._pair()
+        return (t * x.abs() + 0.5 * q * x.square()).sum(-1)
+
+    def prox(self, v: Tensor, p: Tensor) -> Tensor:
+        t, q = self._pair()
+        return soft_threshold(v, p * t) / (1 + p * q)
+
+    def subgrad(self, x: Tensor) -> Tensor:
+        t, q = self._pair()
+        return t * x.sign() + q * x
+
+    def conjugate(self, v: Tensor) -> Tensor:
+        t, q = self._pair()
+        excess = (v.abs() - t).clamp(min=0)
+        quotient = excess.square() / (2 * q)
+        return torch.where(excess == 0, torch.zeros_like(excess), quotient).sum(-1)
+
+    def free(self) -> Tensor | None:
+        if self.weights is None or bool((self.weights != 0).all()):
+            return None
+        return self.weights == 0

@@ -1,0 +1,75 @@
+"""r(x) = lam sum_g w_g ||x_g||_2."""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from proxlearn.batch import SHARED
+from proxlearn.errors import InputError
+from proxlearn.penalties.base import Penalty, zero_or_inf
+
+
+@dataclass(frozen=True)
+class GroupL1(Penalty):
+    """``r(x) = lam sum_g w_g ||x_g||_2`` with lam (B,).
+
+    `groups` (n,) numbers each coordinate's group from 0 to G-1; weights are (B, G), (1, G) or
+    None for ones.
+    """
+
+    lam: Tensor
+    groups: Tensor = field(metadata=SHARED)
+    weights: Tensor | None = None
+
+    separable = False
+
+    @property
+    def batch(self) -> int:
+        return max(len(self.lam), 1 if self.weights is None else len(self.weights))
+
+    @property
+    def threshold(self) -> Tensor:
+        """lam w, (B, G) or (B, 1)."""
+        lam = self.lam[:, None]
+        return lam if self.weights is None else lam * self.weights
+
+    def norms(self, x: Tensor) -> Tensor:
+        """||x_g||_2 for every group, (B, G)."""
+        squares = x.new_zeros(len(x), int(self.groups.max()) + 1)
+        return squares.index_add(1, self.groups, x.square()).sqrt()
+
+    def value(self, x: Tensor) -> Tensor:
+        return (self.threshold * self.norms(x)).sum(-1)
+
+    def prox(self, v: Tensor, p: Tensor) -> Tensor:
+        """Each group shrinks towards 0 as a whole, which needs one p for all its coordinates."""
+        norms = self.norms(v)
+        if p.shape[-1] > 1:
+            member = torch.empty_like(self.groups[: norms.shape[-1]])
+            member[self.groups] = torch.arange(len(self.groups), device=member.device)
+            p_group = p[:, member]
+            if not torch.equal(p_group[:, self.groups], p):
+                raise InputError(
+                    "the prox of group l1 was given a p that differs inside a group; it exists in "
+                    "closed form only for a p that is constant inside each group: use one value "
+                    "a group, or a rule whose p is the same for all coordinates"
+                )
+            p = p_group
+        tiny = torch.finfo(v.dtype).tiny
+        shrink = (1 - p * self.threshold / norms.clamp(min=tiny)).clamp(min=0)
+        return shrink[:, self.groups] * v
+
+    def subgrad(self, x: Tensor) -> Tensor:
+        norms = self.norms(x).clamp(min=torch.finfo(x.dtype).tiny)
+        return (self.threshold / norms)[:, self.groups] * x
+
+    def conjugate(self, v: Tensor) -> Tensor:
+        rounding = 1 + 64 * torch.finfo(v.dtype).eps
+        return zero_or_inf(self.norms(v) <= rounding * self.threshold, v)
+
+    def dual_scale(self, g: Tensor) -> Tensor:
+        norms = self.norms(g)
+        t = self.threshold.expand_as(norms)
+        ratio = torch.where(norms > t, t / norms, torch.ones_like(norms))
+        return ratio.amin(-1)

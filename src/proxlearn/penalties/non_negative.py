@@ -1,0 +1,27 @@
+"""r(x) = 0 for x >= 0, infinite elsewhere."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from proxlearn.penalties.base import Penalty, zero_or_inf
+
+
+@dataclass(frozen=True)
+class NonNegative(Penalty):
+    """``r(x) = 0`` where every x_i >= 0, infinite elsewhere."""
+
+    finite = False
+
+    @property
+    def batch(self) -> int:
+        return 1
+
+    def value(self, x: Tensor) -> Tensor:
+        return zero_or_inf(x >= 0, x)
+
+    def prox(self, v: Tensor, p: Tensor) -> Tensor:
+        return v.clamp(min=0)
+
+    def conjugate(self, v: Tensor) -> Tensor:
+        return zero_or_inf(v <= 0, v)

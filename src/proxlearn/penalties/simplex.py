@@ -1,0 +1,46 @@
+"""r(x) = 0 on the simplex {x >= 0, sum x = radius}, infinite elsewhere."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from proxlearn.penalties.base import Penalty, zero_or_inf
+
+FEASIBLE = 1e-5
+"""Relative error of the sum up to which a point counts as on the simplex."""
+
+
+@dataclass(frozen=True)
+class Simplex(Penalty):
+    """``r(x) = 0`` where x >= 0 and sum x = radius (B,), infinite elsewhere."""
+
+    radius: Tensor
+
+    separable = False
+    finite = False
+
+    @property
+    def batch(self) -> int:
+        return len(self.radius)
+
+    def value(self, x: Tensor) -> Tensor:
+        close = (x.sum(-1) - self.radius).abs() <= FEASIBLE * self.radius
+        return zero_or_inf((x >= 0) & close[:, None], x)
+
+    def prox(self, v: Tensor, p: Tensor) -> Tensor:
+        """max(0, v - xi p), with xi such that the sum is the radius: exact, by sorting.
+
+        The sum as a function of xi is piecewise linear with breakpoints v_i / p_i. If the k
+        largest of them are active, xi_k = (sum of their v - radius) / (sum of their p); the
+        right k is the last one whose breakpoint exceeds its xi_k.
+        """
+        p = p.expand_as(v)
+        breakpoints, order = (v / p).sort(-1, descending=True)
+        total_v = v.gather(-1, order).cumsum(-1)
+        total_p = p.gather(-1, order).cumsum(-1)
+        xi = (total_v - self.radius[:, None]) / total_p
+        last = (breakpoints > xi).sum(-1, keepdim=True).clamp(min=1) - 1
+        return (v - xi.gather(-1, last) * p).clamp(min=0)
+
+    def conjugate(self, v: Tensor) -> Tensor:
+        return self.radius * v.amax(-1)

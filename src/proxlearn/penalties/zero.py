@@ -1,0 +1,29 @@
+"""r(x) = 0."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from proxlearn.penalties.base import Penalty, zero_or_inf
+
+
+@dataclass(frozen=True)
+class Zero(Penalty):
+    """``r(x) = 0``: smooth minimisation."""
+
+    @property
+    def batch(self) -> int:
+        return 1
+
+    def value(self, x: Tensor) -> Tensor:
+        return x.new_zeros(len(x))
+
+    def prox(self, v: Tensor, p: Tensor) -> Tensor:
+        return v
+
+    def subgrad(self, x: Tensor) -> Tensor:
+        return torch.zeros_like(x)
+
+    def conjugate(self, v: Tensor) -> Tensor:
+        return zero_or_inf(v == 0, v)

@@ -1,0 +1,163 @@
+"""Problem = (f, r): the objective, and certificates of how far a point can be from optimal."""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from proxlearn.batch import SHARED, convert, select
+from proxlearn.errors import InputError
+from proxlearn.penalties import Penalty
+from proxlearn.smooth import GLM, Evaluation, Smooth
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is known about a point: its objective, and how far below it the optimum can lie."""
+
+    objective: Tensor
+    """F(x), (B,)."""
+    gap: Tensor
+    """An upper bound on F(x) - F*, (B,); infinite where none is known."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """``minimise F(x) = f(x) + r(x)``, a batch of B instances with x (B, n)."""
+
+    f: Smooth
+    r: Penalty
+    single: bool = field(default=False, metadata=SHARED)
+    """True where the user gave one problem: its solution's x is then (n,) instead of (1, n)."""
+
+    def __post_init__(self) -> None:
+        sizes = {self.f.batch, self.r.batch} - {1}
+        if len(sizes) > 1:
+            raise InputError(
+                f"f has {self.f.batch} instances and r has {self.r.batch}; "
+                "expected the same number, or 1 for a term that all instances share"
+            )
+
+    @property
+    def n(self) -> int:
+        """Number of variables."""
+        return self.f.n
+
+    @property
+    def batch(self) -> int:
+        """Number of instances B."""
+        return max(self.f.batch, self.r.batch)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Precision in which the problem is stored and solved."""
+        return self.f.like.dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Where the problem is stored and solved."""
+        return self.f.like.device
+
+    def select(self, index: Tensor) -> "Problem":
+        """The instances `index` (positions) as a problem of their own."""
+        return Problem(select(self.f, index), select(self.r, index))
+
+    def to(self, dtype: torch.dtype | None = None, device: str | None = None) -> "Problem":
+        """The same problem in another precision or on another device."""
+        target = self.dtype if dtype is None else dtype
+        f, r = convert(self.f, target, device), convert(self.r, target, device)
+        return Problem(f, r, self.single)
+
+    def objective(self, x: Tensor) -> Tensor:
+        """F(x), (B,)."""
+        return self.f.value(x) + self.r.value(x)
+
+    def lipschitz(self) -> Tensor:
+        """Lipschitz constant of grad f for every instance, (B,)."""
+        return self.f.lipschitz().expand(self.batch)
+
+    def safe_step(self) -> Tensor:
+        """1/L, (B, 1); 1 where f is constant and any step is safe."""
+        L = self.lipschitz()[:, None]
+        return torch.where(L > 0, 1 / L, torch.ones_like(L))
+
+    def upper_bound(self, e: Evaluation, x: Tensor) -> Tensor:
+        """F(x) <= f(y) + <grad f(y), x - y> + L/2 ||x - y||^2 + r(x), (B,), from f evaluated at y.
+
+        The descent lemma: the objective at x for the price of a dot product.
+        """
+        d = x - e.point
+        linear, square = (e.grad * d).sum(-1), d.square().sum(-1)
+        return e.value + linear + 0.5 * self.lipschitz() * square + self.r.value(x)
+
+    def lower_bound(self, e: Evaluation) -> Tensor:
+        """F* >= -f*(s g) - r*(-s g) with g = grad f(y), (B,), from f evaluated at any point y.
+
+        Fenchel duality. For generalised linear models with an l1-type penalty it is the usual
+        dual value at the residual scaled into the feasible set by s; for bounded sets, where
+        s = 1, it is the Frank-Wolfe bound f(y) + min_z <g, z - y>. Minus infinity where nothing
+        is known (an unbounded constraint set).
+        """
+        e = self._balanced(e)
+        s = self.r.dual_scale(e.grad)
+        return -self.f.conjugate(e, s) - self.r.conjugate(-s[:, None] * e.grad)
+
+    def certificate(self, x: Tensor) -> Certificate:
+        """Objective, gap and residual at x (B, n), in float64 whatever the problem's precision.
+
+        Converts at most 64 instances at a time, so that memory stays bounded.
+        """
+        if self.dtype == torch.float64:
+            return self._certificate(x)
+        if self.f.batch == 1:
+            return self.to(torch.float64)._certificate(x.double())
+        parts = []
+        for rows in torch.arange(len(x), device=x.device).split(64):
+            parts.append(self.select(rows).to(torch.float64)._certificate(x[rows].double()))
+        return Certificate(
+            torch.cat([c.objective for c in parts]), torch.cat([c.gap for c in parts])
+        )
+
+    def _certificate(self, x: Tensor) -> Certificate:
+        e = self.f.evaluate(x)
+        objective = e.value + self.r.value(x)
+        gap = (objective - self.lower_bound(e)).clamp(min=0)
+        return Certificate(objective, torch.where(gap.isnan(), torch.inf, gap))
+
+    def residual(self, e: Evaluation) -> Tensor:
+        """Length of the prox-gradient map L (y - prox(y - grad f(y)/L)), (B,), at an evaluated y.
+
+        Zero exactly at a minimiser; what stops a solve where no gap is known.
+        """
+        step = self.safe_step()
+        moved = (e.point - self.r.prox(e.point - step * e.grad, step)) / step
+        length: Tensor = moved.norm(dim=-1)
+        return length
+
+    def _balanced(self, e: Evaluation) -> Evaluation:
+        """The same evaluation with a dual point that is orthogonal to the unpenalised columns.
+
+        Where r ignores a coordinate (an intercept), r* is finite only if the gradient vanishes
+        there exactly. One Newton step on those coordinates, in the dual: u' = u - H Z w with
+        Z^T H Z w = Z^T u, H the Hessian of the loss and Z the columns. Linear, hence exact.
+        """
+        free = self.r.free()
+        if free is None or not isinstance(self.f, GLM) or e.dual is None:
+            return e
+        free = free.expand(self.batch, -1)
+        columns = []
+        for j in free.any(0).nonzero()[:, 0]:
+            unit = torch.zeros_like(e.grad)
+            unit[:, j] = free[:, j].to(unit.dtype)
+            columns.append(self.f.predict(unit))
+        Z = torch.stack(columns, 1).flatten(2)  # (B, k, m)
+        HZ = torch.stack([self.f.hessian_product(e.dual, z) for z in columns], 1).flatten(2)
+        u = e.dual.flatten(1)
+        M = Z @ HZ.mT
+        w = torch.linalg.pinv(M, hermitian=True) @ (Z @ u[:, :, None])
+        balanced = (u[:, :, None] - HZ.mT @ w)[:, :, 0]
+        grad = self.f.pull(balanced.reshape(e.dual.shape))
+        # What is left on the free coordinates is rounding, if it is small against what cancelled.
+        noise = 1e3 * torch.finfo(grad.dtype).eps * (Z.abs() @ u.abs()[:, :, None]).amax((1, 2))
+        grad = torch.where(free & (grad.abs() <= noise[:, None]), torch.zeros_like(grad), grad)
+        return Evaluation(e.point, e.value, grad, balanced.reshape(e.dual.shape))

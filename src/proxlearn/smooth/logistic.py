@@ -1,0 +1,51 @@
+"""f(x) = mean logistic loss of the margins A x for labels 0 and 1."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from proxlearn.operators import Operator
+from proxlearn.smooth.base import GLM
+
+
+@dataclass(frozen=True)
+class Logistic(GLM):
+    """``f(x) = 1/m sum_i [log(1 + exp(z_i)) - b_i z_i]``, z = A x, b (B, m) in {0, 1}.
+
+    The second derivative of the loss is at most 1/4, so L = ||A||^2 / (4 m).
+    """
+
+    A: Operator
+    b: Tensor
+
+    @property
+    def batch(self) -> int:
+        return max(self.A.batch, self.b.shape[0])
+
+    @property
+    def m(self) -> int:
+        """Number of samples."""
+        return self.A.shape[0]
+
+    def lipschitz(self) -> Tensor:
+        return self.A.norm() ** 2 / (4 * self.m)
+
+    def loss(self, z: Tensor) -> Tensor:
+        # log(1 + e^z) - b z for b in {0, 1} is softplus of the margin against the label: no
+        # difference of large numbers at any margin.
+        return softplus((1 - 2 * self.b) * z, threshold=torch.inf).mean(-1)
+
+    def dloss(self, z: Tensor) -> Tensor:
+        sign = 1 - 2 * self.b  # sigmoid(z) - b without cancellation for large margins
+        return sign * torch.sigmoid(sign * z) / self.m
+
+    def loss_conjugate(self, u: Tensor) -> Tensor:
+        q = (1 - 2 * self.b) * self.m * u  # probability given to the wrong label, in [0, 1]
+        entropy = torch.special.xlogy(q, q) + torch.special.xlogy(1 - q, 1 - q)
+        return torch.where((q >= 0) & (q <= 1), entropy, torch.inf).mean(-1)
+
+    def hessian_product(self, u: Tensor, v: Tensor) -> Tensor:
+        q = (1 - 2 * self.b) * self.m * u
+        return q * (1 - q) * v / self.m

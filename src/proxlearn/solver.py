@@ -1,0 +1,310 @@
+"""The loop: one for all optimizers, with stopping, statuses and certified answers."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from proxlearn import optimizers
+from proxlearn.arrays import start_point
+from proxlearn.batch import select
+from proxlearn.errors import InputError
+from proxlearn.optimizers import Optimizer
+from proxlearn.problem import Certificate, Problem
+
+COSTLY_CHECK_EVERY = 10
+"""Iterations between looks at a lower bound that costs an extra product (unpenalised columns)."""
+
+
+class Status(str, Enum):
+    """How an instance ended; `advice` says what to do about it."""
+
+    SOLVED = "SOLVED"
+    MAX_ITER = "MAX_ITER"
+    TIME_LIMIT = "TIME_LIMIT"
+    NUMERICAL_ERROR = "NUMERICAL_ERROR"
+
+    __str__ = str.__str__
+
+    @property
+    def advice(self) -> str:
+        """What the status means and what to do, in words."""
+        return _ADVICE[self]
+
+
+_ADVICE = {
+    Status.SOLVED: "The certificate meets the tolerance.",
+    Status.MAX_ITER: "The tolerance was not reached: raise max_iter, loosen tol, or use float64.",
+    Status.TIME_LIMIT: "The time limit came first: raise time_limit or loosen tol.",
+    Status.NUMERICAL_ERROR: "The iterates left the range of numbers; x is the last finite one: "
+    "rescale the data, use float64, or another optimizer.",
+}
+
+
+@dataclass(frozen=True)
+class History:
+    """What `record=True` keeps, at x_0, ..., x_K, in float64; recording is not timed or counted."""
+
+    objective: Tensor
+    """(K+1, B)"""
+    gap: Tensor
+    """(K+1, B)"""
+    grad_evals: Tensor
+    """(K+1, B)"""
+    seconds: Tensor
+    """(K+1,)"""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The answer to a batch of B instances."""
+
+    x: Tensor
+    """(B, n), or (n,) where one problem was given."""
+    objective: Tensor
+    """F(x), (B,), float64."""
+    gap: Tensor
+    """Certified upper bound on F(x) - F*, (B,), float64; infinite where none is known."""
+    status: tuple[Status, ...]
+    """B of them."""
+    iterations: Tensor
+    """(B,)"""
+    grad_evals: Tensor
+    """Gradient equivalents, (B,): the method's own, and the checks that were not free."""
+    seconds: float
+    history: History | None = None
+
+    @property
+    def solved(self) -> bool:
+        """True where every instance met the tolerance."""
+        return all(s == Status.SOLVED for s in self.status)
+
+    def __str__(self) -> str:
+        counts = {s: self.status.count(s) for s in Status if s in self.status}
+        states = ", ".join(f"{c} {s}" if len(self.status) > 1 else s for s, c in counts.items())
+        worst = int(self.gap.argmax())
+        return (
+            f"{states}: objective {self.objective.mean().item():.6g}, "
+            f"gap {self.gap[worst].item():.1e}, "
+            f"{self.iterations.double().mean().item():.4g} iterations, "
+            f"{self.grad_evals.double().mean().item():.4g} gradients"
+        )
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback sees after each iteration: the instances still at work."""
+
+    iteration: int
+    index: Tensor
+    """Positions of these instances in the batch, (b,)."""
+    x: Tensor
+    """(b, n)"""
+    seconds: float
+
+
+@torch.no_grad()
+def solve(
+    problem: Problem,
+    optimizer: str | Optimizer = "auto",
+    *,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+    x0: Any = None,
+    time_limit: float | None = None,
+    record: bool = False,
+    callback: Callable[[Progress], None] | None = None,
+) -> Solution:
+    """Minimise F for every instance of a problem.
+
+    An instance is SOLVED when its certified gap is at most ``tol * |objective|``; where no gap is
+    known (unbounded constraint sets, smooth f without penalty), when the prox-gradient map is at
+    most ``tol`` times the gradient at 0, and `gap` is infinite. ``tol=0`` runs `max_iter`
+    iterations. Solved instances are frozen and drop out of the work.
+
+    >>> import torch, proxlearn as pl
+    >>> problem = pl.lasso(torch.eye(2).double(), [3.0, 0.5], lam=1.0)
+    >>> solution = pl.solve(problem)
+    >>> solution.x
+    tensor([2., 0.], dtype=torch.float64)
+    >>> print(solution)
+    SOLVED: objective 2.625, gap 0.0e+00, 1 iterations, 2 gradients
+    """
+    _check_limits(tol, max_iter, time_limit)
+    if optimizer == "auto":
+        optimizer = "ppa" if problem.f.gradients_are_free else "fista-restart"
+    run = _Run(problem, optimizers.get(optimizer), start_point(problem, x0), tol, record)
+    status = Status.MAX_ITER
+    for _ in range(max_iter):
+        if time_limit is not None and run.seconds() >= time_limit:
+            status = Status.TIME_LIMIT
+            break
+        run.step()
+        working = run.working()
+        if callback is not None:
+            callback(Progress(run.k, working, run.x[working], run.seconds()))
+        if not len(working):
+            break
+    return run.solution(status)
+
+
+def _check_limits(tol: float, max_iter: int, time_limit: float | None) -> None:
+    if not 0 <= tol < float("inf"):
+        raise InputError(f"tol is {tol}; expected a number >= 0, such as 1e-6")
+    if max_iter < 0 or int(max_iter) != max_iter:
+        raise InputError(f"max_iter is {max_iter}; expected a whole number >= 0")
+    if time_limit is not None and not time_limit >= 0:
+        raise InputError(f"time_limit is {time_limit}; expected seconds >= 0, or None")
+
+
+class _Run:
+    """The mutable part of a solve: which instances are still at work, and the answers so far.
+
+    `problem` and `state` hold the instances `index` of the whole batch. Those that ended are
+    marked in `ended` at once, and leave the arrays once they are half of them: each time a copy
+    of what remains, together less than one copy of the problem.
+    """
+
+    def __init__(self, problem: Problem, opt: Optimizer, x0: Tensor, tol: float, record: bool):
+        self.began, self.paused = time.perf_counter(), 0.0
+        self.whole, self.problem, self.optimizer, self.tol = problem, problem, opt, tol
+        B, device = problem.batch, problem.device
+        self.x = x0.clone()
+        self.status: list[Status | None] = [None] * B
+        self.iterations = torch.zeros(B, dtype=torch.int64, device=device)
+        self.grad_evals = torch.zeros(B, dtype=torch.int64, device=device)
+        self.index = torch.arange(B, device=device)
+        self.ended = torch.zeros(B, dtype=torch.bool, device=device)
+        self.state = opt.init(problem, x0)
+        self.k = 0
+        self.next_check = torch.zeros(B, dtype=torch.int64, device=device)
+        self.wait = torch.ones(B, dtype=torch.int64, device=device)
+        self.costly = problem.r.free() is not None
+        self.gradient = int(not problem.f.gradients_are_free)
+        self.rows: list[tuple[Tensor, Tensor, Tensor, float]] | None = [] if record else None
+        self.exact = problem.to(torch.float64) if record else None
+        self._record()
+
+    def seconds(self) -> float:
+        """Time spent on solving; recording pauses the clock."""
+        return time.perf_counter() - self.began - self.paused
+
+    def working(self) -> Tensor:
+        """Positions of the instances still at work, (b,)."""
+        return self.index[~self.ended]
+
+    def step(self) -> None:
+        """One iteration, then a look at who has ended."""
+        last = self.state.x
+        self.state = self.optimizer.step(self.problem, self.state)
+        self.k += 1
+        self.iterations[self.working()] += 1
+        self.grad_evals[self.working()] += self.optimizer.gradients
+        upper = self.problem.upper_bound(self.state.at, self.state.x)
+        broken = ~upper.isfinite() & ~self.ended
+        x = torch.where(broken[:, None], last, self.state.x)
+        self.x[self.working()] = x[~self.ended]
+        self._record()
+        self._end(broken, Status.NUMERICAL_ERROR)
+        if self.tol > 0 and (not self.costly or self.k % COSTLY_CHECK_EVERY == 0):
+            self._end(self._verified(self._claimed(upper) & ~self.ended), Status.SOLVED)
+        if bool(self.ended.any()):
+            self._shrink()
+
+    def _end(self, those: Tensor, status: Status) -> None:
+        for i in self.index[those].tolist():
+            self.status[i] = status
+        self.ended = self.ended | those
+
+    def _shrink(self) -> None:
+        local = (~self.ended).nonzero()[:, 0]
+        if len(local) > len(self.ended) // 2:
+            return
+        self.index, self.ended = self.index[local], self.ended[local]
+        if len(local):
+            self.problem, self.state = self.problem.select(local), select(self.state, local)
+
+    def _claimed(self, upper: Tensor) -> Tensor:
+        """Instances whose free bounds say that they are solved, and whose next check is due."""
+        at = self.state.at
+        lower = self.problem.lower_bound(at)
+        claimed = upper - lower <= self.tol * upper.abs()
+        unknown = lower.isneginf()
+        if bool(unknown.any()):
+            small = self.problem.residual(at) <= self.tol * self._scale[self.index]
+            claimed = claimed | (unknown & small)
+        return claimed & (self.next_check[self.index] <= self.k)
+
+    @cached_property
+    def _scale(self) -> Tensor:
+        """||grad f(0)||, (B,), for one gradient; asked for only where no gap is known."""
+        self.grad_evals += self.gradient
+        scale: Tensor = self.whole.f.grad(torch.zeros_like(self.x)).norm(dim=-1)
+        return scale
+
+    def _verified(self, claimed: Tensor) -> Tensor:
+        """Claims that hold at x itself in float64. A false one is looked at later and later."""
+        local = claimed.nonzero()[:, 0]
+        if not len(local):
+            return claimed
+        where = self.index[local]
+        holds = self._certify(self.problem.select(local), where)[1]
+        self.grad_evals[where] += self.gradient
+        failed = where[~holds]
+        self.next_check[failed] = self.k + self.wait[failed]
+        self.wait[failed] = (2 * self.wait[failed]).clamp(max=64)
+        return claimed.index_put((local,), holds)
+
+    def _certify(self, problem: Problem, where: Tensor) -> tuple[Certificate, Tensor]:
+        """The certificate at x of the instances `where`, and whether it meets the tolerance."""
+        x = self.x[where]
+        c = problem.certificate(x)
+        holds = c.gap <= self.tol * c.objective.abs()
+        if bool(c.gap.isinf().any()):
+            small = problem.residual(problem.f.evaluate(x)) <= self.tol * self._scale[where]
+            holds = holds | (c.gap.isinf() & c.objective.isfinite() & small)
+        return c, holds
+
+    def _record(self) -> None:
+        if self.rows is None or self.exact is None:
+            return
+        began = time.perf_counter()
+        elapsed = self.seconds()
+        c = self.exact.certificate(self.x.double())
+        self.rows.append((c.objective, c.gap, self.grad_evals.clone(), elapsed))
+        self.paused += time.perf_counter() - began
+
+    def solution(self, unfinished: Status) -> Solution:
+        """Everything certified; an instance that ran out but meets the tolerance is SOLVED."""
+        seconds = self.seconds()
+        everything = torch.arange(self.whole.batch, device=self.index.device)
+        c, holds = self._certify(self.whole, everything)
+        status = []
+        for old, met in zip(self.status, holds.tolist(), strict=True):
+            status.append(old or (Status.SOLVED if met else unfinished))
+        return Solution(
+            x=self.x[0] if self.whole.single else self.x,
+            objective=c.objective,
+            gap=c.gap,
+            status=tuple(status),
+            iterations=self.iterations,
+            grad_evals=self.grad_evals,
+            seconds=seconds,
+            history=self._history(),
+        )
+
+    def _history(self) -> History | None:
+        if self.rows is None:
+            return None
+        objective, gap, grad_evals, seconds = zip(*self.rows, strict=True)
+        return History(
+            torch.stack(objective),
+            torch.stack(gap),
+            torch.stack(grad_evals),
+            torch.tensor(seconds, dtype=torch.float64),
+        )
