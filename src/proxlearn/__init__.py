@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from proxlearn import penalties as penalties
     from proxlearn import rules as rules
     from proxlearn import smooth as smooth
+    from proxlearn.comparison import Comparison as Comparison
+    from proxlearn.comparison import compare as compare
+    from proxlearn.comparison import optimum as optimum
     from proxlearn.constructors import elastic_net as elastic_net
     from proxlearn.constructors import group_lasso as group_lasso
     from proxlearn.constructors import lasso as lasso
@@ -34,6 +37,9 @@ __version__ = "0.1.0"
 _HOME = {
     "InputError": "errors",
     "Problem": "problem",
+    "Comparison": "comparison",
+    "compare": "comparison",
+    "optimum": "comparison",
     "Coefficients": "scheme",
     "Scheme": "scheme",
     "Solution": "solver",
