@@ -1,0 +1,183 @@
+"""What every family promises: the same draw again, each instance by itself, nothing global."""
+
+import random
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+import pytest
+import torch
+
+import proxlearn as pl
+from proxlearn import families
+from proxlearn.errors import InputError
+from proxlearn.operators import Operator
+
+SEEDS = [0, 1, 123456789]
+
+
+def tensors(obj):
+    """All tensors of a problem, in a fixed order."""
+    if isinstance(obj, torch.Tensor):
+        return [obj]
+    if isinstance(obj, Operator):
+        return [t for name, t in sorted(vars(obj).items()) if isinstance(t, torch.Tensor)]
+    if is_dataclass(obj):
+        return [t for field in fields(obj) for t in tensors(getattr(obj, field.name))]
+    return []
+
+
+def same(one, other):
+    pairs = zip(tensors(one), tensors(other), strict=True)
+    return all(a.dtype == b.dtype and torch.equal(a, b) for a, b in pairs)
+
+
+@pytest.fixture(params=sorted(families.NAMES))
+def family(request):
+    return families.get(request.param)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_same_seed_same_bits(family, seed):
+    first = family.sample(2, seed)
+    assert same(first, family.sample(2, seed))
+    assert same(first, family.sample(2, torch.Generator().manual_seed(seed)))
+
+
+def test_different_seeds_differ(family):
+    draws = [family.sample(2, seed) for seed in SEEDS]
+    assert not any(same(draws[i], draws[j]) for i, j in [(0, 1), (0, 2), (1, 2)])
+
+
+def test_global_random_state_is_untouched(family):
+    def states():
+        return torch.get_rng_state(), str(np.random.get_state()), random.getstate()  # noqa: NPY002
+
+    before = states()
+    family.sample(2, 0)
+    after = states()
+    assert torch.equal(before[0], after[0])
+    assert before[1:] == after[1:]
+
+
+def test_global_random_state_has_no_influence(family):
+    first = family.sample(2, 0)
+    torch.rand(3)
+    assert same(first, family.sample(2, 0))
+
+
+def test_first_problems_of_a_larger_batch_are_those_of_a_smaller(family):
+    large = family.sample(5, 0)
+    assert large.batch == 5
+    assert same(large.select(torch.arange(3)), family.sample(3, 0))
+
+
+def test_instances_are_drawn_one_after_the_other(family):
+    generator = torch.Generator().manual_seed(3)
+    batch = family.sample(3, 3)
+    for i in range(3):
+        one = family.sample(1, generator)
+        x = 0.1 * torch.randn(1, one.n, generator=torch.Generator().manual_seed(i))
+        x = one.r.prox(x, torch.ones(1, 1))
+        ours = batch.select(torch.tensor([i]))
+        assert torch.equal(ours.objective(x), one.objective(x))
+
+
+def test_instances_of_a_batch_differ(family):
+    problem = family.sample(3, 0)
+    e = problem.f.evaluate(torch.zeros(3, problem.n))
+    assert (e.grad[0] != e.grad[1]).any()
+    assert (e.grad[1] != e.grad[2]).any()
+
+
+def test_dtype_and_device(family):
+    single = family.sample(2, 0)
+    double = family.sample(2, 0, dtype=torch.float64, device="cpu")
+    assert single.dtype == torch.float32
+    assert double.dtype == torch.float64
+    assert double.device == torch.device("cpu")
+    assert all(t.dtype == torch.float64 for t in tensors(double) if t.is_floating_point())
+    assert same(double, single.to(torch.float64))
+
+
+def test_problems_can_be_solved(family):
+    problem = family.sample(3, 0, dtype=torch.float64)
+    solution = pl.solve(problem, tol=1e-4, max_iter=5000)
+    assert solution.solved, solution
+    assert (solution.objective < problem.objective(torch.zeros(3, problem.n).double())).all()
+
+
+def test_families_are_frozen_and_found_by_name(family):
+    assert families.get(family) is family
+    with pytest.raises(AttributeError):
+        family.m = 3
+
+
+def test_unknown_name_lists_the_known_ones():
+    with pytest.raises(InputError, match=r"unknown family 'lasso'.*gaussian-lasso"):
+        families.get("lasso")
+
+
+def test_gaussian_lasso_is_that_of_the_paper():
+    family = families.GaussianLasso()
+    A, b = zip(*(family.draw(torch.Generator().manual_seed(s)) for s in range(20)), strict=True)
+    A, b = torch.stack(A).double(), torch.stack(b).double()
+    assert A.shape == (20, 250, 500)
+    assert (A.norm(dim=1) - 1).abs().max() < 1e-6
+    entries = A.flatten() * 250**0.5  # unit columns of normal numbers: variance 1/250
+    assert abs(entries.mean()) < 0.01
+    assert abs(entries.square().mean() - 1) < 1e-6
+    assert abs(entries.pow(4).mean() - 3) < 0.05  # normal, not uniform (1.8) or signs (1)
+    problem = family.sample(20, 0)
+    assert torch.equal(problem.r.lam, torch.full((20,), 0.1))
+    assert problem.r.weights is None
+
+
+def test_gaussian_lasso_target_is_a_of_fifty_normal_numbers():
+    family = families.GaussianLasso()
+    values, counts = [], torch.zeros(500)
+    for seed in range(60):
+        truth = family.truth(torch.Generator().manual_seed(seed))
+        assert (truth != 0).sum() == 50
+        values.append(truth[truth != 0])
+        counts += truth != 0
+    values = torch.cat(values)  # 3,000 numbers
+    assert abs(values.mean()) < 0.08
+    assert abs(values.std() - 1) < 0.06
+    assert abs(values.pow(4).mean() - 3) < 0.6
+    assert (counts > 0).sum() > 490  # uniform positions: an entry is missed with chance 0.9^60
+
+    generator = torch.Generator().manual_seed(0)
+    A, b = family.draw(generator)
+    again = torch.Generator().manual_seed(0)
+    torch.randn(250, 500, generator=again)
+    assert (A @ family.truth(again) - b).abs().max() < 1e-5
+
+
+def test_gaussian_logistic_is_that_of_the_paper():
+    family = families.GaussianLogistic()
+    problem = family.sample(8, 0)
+    A, b = problem.f.A.A, problem.f.b
+    assert A.shape == (8, 1000, 50)
+    assert abs(A.mean()) < 0.01
+    assert abs(A.std() - 1) < 0.01  # features are not normalised
+    assert torch.equal(problem.r.lam, torch.full((8,), 0.1))
+    generator = torch.Generator().manual_seed(0)
+    for i in range(8):
+        assert torch.equal(torch.randn(1000, 50, generator=generator), A[i])
+        truth = torch.zeros(50)
+        where = torch.randperm(50, generator=generator)[:20]
+        truth[where] = torch.randn(20, generator=generator)
+        assert torch.equal(b[i], (A[i] @ truth >= 0).float())
+    # F of the appendix: the mean log loss of the labels, plus lambda times the l1 norm.
+    x = torch.randn(8, 50, generator=generator).double() / 5
+    h = torch.sigmoid(torch.einsum("bmn,bn->bm", A.double(), x))
+    F = -torch.where(b == 1, h, 1 - h).log().mean(1) + 0.1 * x.abs().sum(1)
+    assert torch.allclose(problem.to(torch.float64).objective(x), F, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["gaussian-simplex", "gaussian-nnls"])
+def test_true_answers_are_feasible(name):
+    family = families.get(name)
+    truth = family.truth(torch.Generator().manual_seed(0))
+    assert family.sample(1, 0).r.value(truth[None]) == 0
+    assert (truth != 0).sum() == family.nonzeros
