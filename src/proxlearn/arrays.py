@@ -1,5 +1,7 @@
 """Third-party arrays become tensors here and nowhere else, validated."""
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,10 @@ def to_tensor(name: str, value: Any) -> Tensor:
             )
         if array.dtype.itemsize > 8 or not array.dtype.isnative:
             array = array.astype(np.float64)
-        value = torch.from_numpy(np.array(array, order="C", copy=not array.flags.writeable))
+        # A copy only where torch needs one: strides it cannot take, or memory it may not write.
+        value = torch.from_numpy(np.require(array, requirements=["C", "W"]))
+    if value.layout != torch.strided:
+        raise InputError(f"{name} is sparse; expected a dense array: only A may be sparse")
     if value.is_complex():
         raise InputError(f"{name} has dtype {value.dtype}; expected real numbers")
     if not value.is_floating_point():
@@ -56,11 +61,7 @@ def to_operator(name: str, value: Any) -> Operator:
     if scipy.sparse.issparse(value):
         return _from_scipy(name, value)
     if isinstance(value, Tensor) and value.layout != torch.strided:
-        coo = value.to_sparse_coo().coalesce()
-        values = to_tensor(name, coo.values())
-        return _nonempty(
-            name, Sparse(torch.sparse_coo_tensor(coo.indices(), values, coo.shape).coalesce())
-        )
+        return _from_torch_sparse(name, value)
     if hasattr(value, "matvec") and hasattr(value, "rmatvec"):
         if len(getattr(value, "shape", ())) != 2:
             raise InputError(f"{name} has matvec and rmatvec but no shape (m, n); give it one")
@@ -83,17 +84,38 @@ def _real_dtype(name: str, value: Any) -> torch.dtype:
 
 
 def _from_scipy(name: str, value: Any) -> Operator:
+    _require_matrix(name, value.shape)
     csr = value.tocsr()
-    csr.sum_duplicates()
+    if not csr.has_canonical_format:
+        csr = csr.copy()  # the caller's own matrix stays as it is
+        csr.sum_duplicates()
     values = to_tensor(name, csr.data)
-    A = torch.sparse_csr_tensor(
-        torch.from_numpy(csr.indptr.astype(np.int64)),
-        torch.from_numpy(csr.indices.astype(np.int64)),
-        values,
-        size=csr.shape,
-        check_invariants=True,
-    )
+    with warnings.catch_warnings():  # torch announces its CSR support as beta, once a process
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        A = torch.sparse_csr_tensor(
+            torch.from_numpy(csr.indptr.astype(np.int64)),
+            torch.from_numpy(csr.indices.astype(np.int64)),
+            values,
+            size=csr.shape,
+            check_invariants=True,
+        )
     return _nonempty(name, Sparse(A))
+
+
+def _from_torch_sparse(name: str, value: Tensor) -> Operator:
+    _require_matrix(name, value.shape)
+    coo = value.to_sparse_coo().coalesce()
+    A = torch.sparse_coo_tensor(
+        coo.indices(), to_tensor(name, coo.values()), coo.shape, check_invariants=True
+    )
+    return _nonempty(name, Sparse(A.coalesce()))
+
+
+def _require_matrix(name: str, shape: Sequence[int]) -> None:
+    if len(shape) != 2:
+        raise InputError(
+            f"{name} is sparse with shape {tuple(shape)}; expected one sparse matrix (m, n)"
+        )
 
 
 def _nonempty(name: str, A: Operator) -> Operator:
@@ -105,11 +127,11 @@ def _nonempty(name: str, A: Operator) -> Operator:
 def to_rows(name: str, value: Any, width: int, like: Operator) -> Tensor:
     """A (B, width) tensor of a vector (width,) or of rows (B, width), with the precision of A."""
     tensor = to_tensor(name, value)
+    given = tuple(tensor.shape)
     if tensor.ndim == 1:
         tensor = tensor[None]
     if tensor.ndim != 2 or tensor.shape[1] != width or not len(tensor):
         hint = "; is it transposed?" if tensor.ndim == 2 and tensor.shape[0] == width else ""
-        given = tuple(tensor.shape[1:] if tensor.shape[0] == 1 else tensor.shape)
         raise InputError(
             f"{name} has shape {given}; expected ({width},) to match A with shape {like.shape}, "
             f"or (B, {width}) for a batch{hint}"
@@ -127,7 +149,9 @@ def to_positive(name: str, value: Any, like: Operator, at_least: float | None = 
     low = tensor <= 0 if at_least is None else tensor < at_least
     if tensor.ndim != 1 or not len(tensor) or bool(low.any()) or bool(tensor.isnan().any()):
         bound = "> 0" if at_least is None else f">= {at_least:g}"
-        raise InputError(f"{name} is {value}; expected a number {bound}, or one an instance (B,)")
+        given = " ".join(str(value).split())  # an array's text has several lines
+        given = given if len(given) <= 60 else f"{given[:57]}..."
+        raise InputError(f"{name} is {given}; expected a number {bound}, or one an instance (B,)")
     return tensor.to(dtype=like.dtype, device=like.device)
 
 

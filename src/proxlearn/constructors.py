@@ -5,6 +5,7 @@ problem or a batch: A (m, n) is shared by the instances, A (B, m, n) gives each 
 or (B, m); numbers such as lam are one for all or (B,). The precision is that of A.
 """
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,8 @@ def softmax(A: Any, b: Any, lam: Any, classes: int | None = None, weights: Any =
     whole = labels.long()
     if bool((whole != labels).any()) or bool((labels < 0).any()):
         raise InputError("b must hold the class numbers 0, 1, 2, ...; encode the labels first")
+    if classes is not None and not isinstance(classes, (int, np.integer)):
+        raise InputError(f"classes is {classes!r}; expected a whole number, or None to count them")
     C = int(whole.max()) + 1 if classes is None else int(classes)
     if int(whole.max()) >= C or C < 2:
         raise InputError(
@@ -106,6 +109,14 @@ def _problem(b: Any, f: LeastSquares | Logistic | Softmax, r: Penalty) -> Proble
         raise InputError(
             f"A has {f.A.batch} instances and b has {len(f.b)}; expected as many, or one"
         )
+    counts = {
+        part.name: len(value)
+        for part in fields(r)  # type: ignore[arg-type]
+        if isinstance(value := getattr(r, part.name), Tensor) and not part.metadata.get("shared")
+    }
+    if len(set(counts.values()) - {1}) > 1:
+        given = " and ".join(f"{name} has {count} instances" for name, count in counts.items())
+        raise InputError(f"{given}; expected as many, or one")
     return Problem(f, r, single=max(f.batch, r.batch) == 1 and np.ndim(b) == 1)
 
 
