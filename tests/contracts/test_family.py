@@ -1,34 +1,17 @@
 """What every family promises: the same draw again, each instance by itself, nothing global."""
 
 import random
-from dataclasses import fields, is_dataclass
 
 import numpy as np
 import pytest
 import torch
 
 import proxlearn as pl
+from leaves import leaves, same
 from proxlearn import families
 from proxlearn.errors import InputError
-from proxlearn.operators import Operator
 
 SEEDS = [0, 1, 123456789]
-
-
-def tensors(obj):
-    """All tensors of a problem, in a fixed order."""
-    if isinstance(obj, torch.Tensor):
-        return [obj]
-    if isinstance(obj, Operator):
-        return [t for name, t in sorted(vars(obj).items()) if isinstance(t, torch.Tensor)]
-    if is_dataclass(obj):
-        return [t for field in fields(obj) for t in tensors(getattr(obj, field.name))]
-    return []
-
-
-def same(one, other):
-    pairs = zip(tensors(one), tensors(other), strict=True)
-    return all(a.dtype == b.dtype and torch.equal(a, b) for a, b in pairs)
 
 
 @pytest.fixture(params=sorted(families.NAMES))
@@ -95,7 +78,7 @@ def test_dtype_and_device(family):
     assert single.dtype == torch.float32
     assert double.dtype == torch.float64
     assert double.device == torch.device("cpu")
-    assert all(t.dtype == torch.float64 for t in tensors(double) if t.is_floating_point())
+    assert all(t.dtype == torch.float64 for t in leaves(double) if t.is_floating_point())
     assert same(double, single.to(torch.float64))
 
 
