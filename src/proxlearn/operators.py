@@ -64,7 +64,7 @@ class Operator(ABC):
 
     @cached_property
     def _norm(self) -> Tensor:
-        return _lanczos(self).sqrt()
+        return _lanczos(self)
 
     def _remember(self, norm: Tensor) -> "Operator":
         self.__dict__["_norm"] = norm
@@ -104,12 +104,14 @@ class Dense(Operator):
     @cached_property
     def _norm(self) -> Tensor:
         if min(self.shape) > EXACT_UP_TO:
-            return _lanczos(self).sqrt()
+            return _lanczos(self)
         A = self.A if self.A.ndim == 3 else self.A[None]
+        scale = _positive(A.abs().amax((1, 2)))
+        A = A / scale[:, None, None]  # else the squares leave the range of the dtype
         gram = A @ A.mT if self.shape[0] <= self.shape[1] else A.mT @ A
         # The rounding of the Gram matrix must not turn the upper bound into a lower one.
         largest = torch.linalg.eigvalsh(gram)[:, -1] * (1 + 100 * torch.finfo(self.dtype).eps)
-        norm: Tensor = largest.clamp(min=0).sqrt()
+        norm: Tensor = largest.clamp(min=0).sqrt() * scale
         return norm
 
     def select(self, index: Tensor) -> "Dense":
@@ -217,14 +219,14 @@ def _sparse_product(A: Tensor, x: Tensor) -> Tensor:
 
 
 def _lanczos(A: Operator, failure: float = 1e-6, at_least: int = 12) -> Tensor:
-    """An upper bound on the largest eigenvalue of A^T A, (batch,), by Lanczos from a random start.
+    """An upper bound on ||A||_2, (batch,), by Lanczos on A^T A from a random start.
 
     The largest Ritz value theta_k never exceeds the eigenvalue. It falls short by more than a
     fraction eps with probability below 1.648 sqrt(n) exp(-sqrt(eps) (2k - 1)) (Kuczynski and
     Wozniakowski, 1992): k is capped where this is `failure` for eps = `MARGIN`. An instance
     stops earlier, after `at_least` steps, once the residual of its Ritz pair is below a quarter
-    of the margin. Returned is theta_k (1 + MARGIN). Start and stop are an instance's own, so the
-    result does not depend on its neighbours.
+    of the margin. Returned is the root of theta_k (1 + MARGIN). Start and stop are an instance's
+    own, so the result does not depend on its neighbours.
     """
     m, n = A.shape
     cap = math.ceil((math.log(1.648 * math.sqrt(n) / failure) / math.sqrt(MARGIN) + 1) / 2)
@@ -232,13 +234,14 @@ def _lanczos(A: Operator, failure: float = 1e-6, at_least: int = 12) -> Tensor:
     generator = torch.Generator().manual_seed(0)
     start = torch.randn(n, generator=generator, dtype=torch.float64).to(A.device, A.dtype)
     q = (start / start.norm()).expand(A.batch, n)
-    tiny = torch.finfo(A.dtype).tiny
+    # A is divided by the size of its product with the start: squares stay in the dtype's range.
+    scale = _positive(A.forward(q).abs().amax(1))
     basis, alphas = [q], []
     betas: list[Tensor] = []
-    theta = torch.zeros(A.batch, dtype=A.dtype, device=A.device)
+    theta = size = torch.zeros(A.batch, dtype=A.dtype, device=A.device)
     done = torch.zeros(A.batch, dtype=torch.bool, device=A.device)
     for k in range(1, steps + 1):
-        w = A.adjoint(A.forward(q))
+        w = A.adjoint(A.forward(q) / scale[:, None]) / scale[:, None]
         alphas.append((w * q).sum(1))
         Q = torch.stack(basis, 1)
         for _ in range(2):  # twice is enough: full reorthogonalisation
@@ -252,12 +255,17 @@ def _lanczos(A: Operator, failure: float = 1e-6, at_least: int = 12) -> Tensor:
             if bool(done.all()):
                 break
         betas.append(beta)
-        # An exhausted Krylov space (beta = 0) goes on with zero vectors, which change nothing.
-        q = torch.where(
-            beta[:, None] > tiny, w / beta.clamp(min=tiny)[:, None], torch.zeros_like(w)
-        )
+        # An exhausted Krylov space (beta is rounding) goes on with zero vectors, which change
+        # nothing; to normalise that rounding again and again would end in a wrong norm.
+        size = torch.maximum(size, torch.maximum(alphas[-1], beta))
+        alive = beta > torch.finfo(A.dtype).eps * size
+        q = torch.where(alive[:, None], w / _positive(beta)[:, None], torch.zeros_like(w))
         basis.append(q)
-    return theta.clamp(min=0) * (1 + MARGIN)
+    return (theta.clamp(min=0) * (1 + MARGIN)).sqrt() * scale
+
+
+def _positive(scale: Tensor) -> Tensor:
+    return torch.where(scale > 0, scale, torch.ones_like(scale))
 
 
 def _tridiagonal(alphas: list[Tensor], betas: list[Tensor]) -> Tensor:
