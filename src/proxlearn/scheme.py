@@ -98,7 +98,7 @@ class Scheme:
         def hat(v: Tensor) -> Tensor:
             return v - p * (at.grad if v is at.point else f.grad(v))
 
-        if isinstance(b, float) and b in (0, 1):  # only one of x_hat, y_hat is needed
+        if not isinstance(b, Tensor) and b in (0, 1):  # only one of x_hat, y_hat is needed
             v = hat(y) if b == 1 else hat(x)
         else:
             v = (1 - b) * hat(x) + b * hat(y)
