@@ -4,10 +4,10 @@ import math
 
 import pytest
 import torch
-from contracts.operator_table import BUILDERS, TensorProduct, gaussian, rows, torch_csr, with_zeros
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contracts.operator_table import BUILDERS, TensorProduct, gaussian, rows, torch_csr, with_zeros
 from proxlearn import operators
 from proxlearn.operators import EXACT_UP_TO, MARGIN, Dense, MatrixFree, Sparse
 
