@@ -34,8 +34,9 @@ class Logistic(GLM):
 
     def loss(self, z: Tensor) -> Tensor:
         # log(1 + e^z) - b z for b in {0, 1} is softplus of the margin against the label: no
-        # difference of large numbers at any margin.
-        return softplus((1 - 2 * self.b) * z, threshold=torch.inf).mean(-1)
+        # difference of large numbers at any margin. Above 40, where e^-40 is below the rounding,
+        # it is the margin itself, and e^z must not overflow.
+        return softplus((1 - 2 * self.b) * z, threshold=40).mean(-1)
 
     def dloss(self, z: Tensor) -> Tensor:
         sign = 1 - 2 * self.b  # sigmoid(z) - b without cancellation for large margins
