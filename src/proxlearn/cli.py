@@ -1,0 +1,219 @@
+"""The command line. Each command calls one library function, imported when it runs."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from proxlearn import __version__
+from proxlearn.errors import InputError
+
+if TYPE_CHECKING:
+    from proxlearn.comparison import Comparison, Watch
+    from proxlearn.solver import Solution
+
+app = typer.Typer(
+    name="proxlearn",
+    help="Solve composite convex problems, each answer with a certificate of its quality.",
+    epilog="Exit codes: 0 success, 1 a solve missed its tolerance, 2 bad input, 130 interrupted.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code. Bad input is one line on stderr."""
+    try:
+        given = None if arguments is None else list(arguments)
+        code = app(given, prog_name="proxlearn", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted", 130)
+    except InputError as error:
+        return _fail(f"error: {error}", 2)
+    except Exception as error:
+        message = getattr(error, "format_message", None)  # what typer and click raise for usage
+        if message is None:
+            raise
+        return _fail(f"error: {message().strip().rstrip('.')}; see proxlearn --help", 2)
+    return code if isinstance(code, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    print(" ".join(message.split()), file=sys.stderr)
+    return code
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"proxlearn {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _top(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command("solve")
+def _solve(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="lasso, elastic-net, nnls, simplex-ls, group-lasso, logistic or softmax."
+        ),
+    ],
+    a: Annotated[str, typer.Argument(metavar="A", help="The matrix: .npy, .npz, .csv or .mtx.")],
+    b: Annotated[str, typer.Argument(help="The target or labels; rows are a batch.")],
+    lam: Annotated[float | None, typer.Option(help="Weight of the penalty.")] = None,
+    lam2: Annotated[float | None, typer.Option(help="Weight of the elastic net's square.")] = None,
+    groups: Annotated[str | None, typer.Option(help="File: each coordinate's group.")] = None,
+    weights: Annotated[str | None, typer.Option(help="File: weights of the penalty.")] = None,
+    radius: Annotated[float | None, typer.Option(help="Sum of x on the simplex (1).")] = None,
+    classes: Annotated[int | None, typer.Option(help="Number of classes (found in b).")] = None,
+    optimizer: Annotated[str, typer.Option(help="Name of the method.")] = "auto",
+    tol: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-6,
+    max_iter: Annotated[int, typer.Option(help="Most iterations.")] = 1000,
+    time_limit: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
+    x0: Annotated[str | None, typer.Option("--x0", help="File: where to start.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="float32 or float64 (that of A).")] = None,
+    device: Annotated[str, typer.Option(help="Where to compute.")] = "cpu",
+    out: Annotated[str | None, typer.Option(help="Write x here, .npy or .csv.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object; it holds x without --out.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no table.")] = False,
+) -> int:
+    """Solve a problem, or a batch of them, whose arrays are in files.
+
+    A is (m, n), or (B, m, n) for a batch; b is (m,) or (B, m).
+
+    FILE.npz:NAME is one array of several.
+    """
+    from proxlearn.jobs import solve_files
+
+    options = {"lam": lam, "lam2": lam2, "groups": groups, "weights": weights}
+    solution = solve_files(
+        kind,
+        a,
+        b,
+        {**options, "radius": radius, "classes": classes},
+        optimizer=optimizer,
+        tol=tol,
+        max_iter=max_iter,
+        time_limit=time_limit,
+        x0=x0,
+        dtype=dtype,
+        device=device,
+        out=out,
+    )
+    _show_solution(solution, as_json, quiet, with_x=out is None)
+    return 0 if solution.solved else 1
+
+
+def _show_solution(solution: "Solution", as_json: bool, quiet: bool, with_x: bool) -> None:
+    from rich.console import Console
+
+    from proxlearn.jobs import to_json
+    from proxlearn.report.tables import solution_table
+
+    if as_json:
+        print(json.dumps(to_json(solution, with_x), allow_nan=False))
+    elif not quiet:
+        Console().print(solution_table(solution))
+    for status in sorted(set(solution.status) - {"SOLVED"}):
+        count, total = solution.status.count(status), len(solution.status)
+        which = f"{count} of {total} instances: " if total > 1 else ""
+        print(f"warning: {which}{status}. {status.advice}", file=sys.stderr)
+
+
+Count = Annotated[int, typer.Option(min=1, help="Number of problems.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the problems.")]
+
+
+@app.command("demo")
+def _demo(
+    count: Count = 256,
+    seed: Seed = 0,
+    out: Annotated[str, typer.Option(help="Folder for the plot.")] = "demo-out",
+) -> None:
+    """Solve fresh LASSO problems with classic methods; a table and a convergence plot."""
+    from proxlearn import demo
+    from proxlearn.files import check_folder
+    from proxlearn.report import curves
+
+    curves.require_matplotlib()
+    folder = check_folder(out)
+    with _watching() as watch:
+        result = demo.run(count, seed, watch)
+    _show_comparison(result)
+    title = f"{count} LASSO problems, 250 × 500, 50 non-zeros, λ = 0.1"
+    curves.save(curves.convergence(result, title), folder / "convergence.png")
+    print(f"wrote {folder / 'convergence.png'}")
+
+
+@app.command("compare")
+def _compare(
+    family: Annotated[str, typer.Argument(help="Name of a family, such as gaussian-lasso.")],
+    optimizers: Annotated[
+        str, typer.Option(help="Names, with commas between them.")
+    ] = "ista,fista,fista-restart",
+    count: Count = 64,
+    max_iter: Annotated[int, typer.Option(min=1, help="Iterations of each.")] = 300,
+    seed: Seed = 0,
+    report: Annotated[str | None, typer.Option(help="Folder for plot and CSV rows.")] = None,
+) -> None:
+    """Run several optimizers on problems of one family; a table, with --report a plot and rows."""
+    from proxlearn.demo import compare_family
+    from proxlearn.files import check_folder
+    from proxlearn.report import curves, rows
+
+    names = tuple(name.strip() for name in optimizers.split(",") if name.strip())
+    if report is not None:
+        curves.require_matplotlib()
+        check_folder(report)
+    with _watching() as watch:
+        result = compare_family(family, names, count, max_iter, seed, watch)
+    _show_comparison(result)
+    if report is not None:
+        folder = check_folder(report)
+        figure = curves.convergence(result, f"{count} problems of {family}")
+        curves.save(figure, folder / "convergence.png")
+        rows.save(result, folder / "rows.csv")
+        print(f"wrote {folder / 'convergence.png'} and {folder / 'rows.csv'}")
+
+
+def _show_comparison(result: "Comparison") -> None:
+    from rich.console import Console
+
+    from proxlearn.demo import LEVELS
+    from proxlearn.report.tables import comparison_table
+
+    Console().print(comparison_table(result, LEVELS))
+
+
+@contextmanager
+def _watching() -> Iterator["Watch | None"]:
+    """Progress on stderr, if that is a terminal."""
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TextColumn("iteration"))
+    with Progress(*columns, MofNCompleteColumn(), console=console, transient=True) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda name, k: progress.update(task, description=name, completed=k)

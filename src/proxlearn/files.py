@@ -1,0 +1,282 @@
+"""Arrays from files and back: .npy, .npz, .csv, .mtx in; .npy, .csv out, whole or not at all.
+
+Nothing is unpickled, and a file cannot claim more than `LIMIT` bytes of memory beyond its own size.
+"""
+
+import os
+import secrets
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.io
+import scipy.sparse
+
+from proxlearn.errors import InputError
+
+LIMIT = 4 * 2**30
+"""Largest array, in bytes, that is unpacked from a compressed or a text file."""
+
+Array = npt.NDArray[Any]
+
+
+def read_matrix(source: str) -> Any:
+    """The array in a file: of NumPy, or a scipy sparse matrix where an .mtx file is sparse.
+
+    `source` is a path, or ``file.npz:name`` for one of several arrays. A CSV file holds
+    comma-separated numbers and becomes (rows, columns); a first line without any number is
+    taken for a header.
+    """
+    path, key = _split(source)
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        known = ", ".join(_READERS)
+        raise InputError(f"{source} has the extension '{path.suffix}'; expected one of {known}")
+    try:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; expected a file")
+        if path.stat().st_size == 0:
+            raise InputError(f"{path} is empty; expected an array of numbers")
+        array = reader(path, key)
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist; check the path") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+    except MemoryError:
+        raise InputError(f"{path} does not fit into memory; give a smaller array") from None
+    if array.dtype.kind not in "fiub":
+        raise InputError(
+            f"{source} holds values of type {array.dtype}; expected real numbers (float or integer)"
+        )
+    return array
+
+
+def read_vector(source: str) -> Array:
+    """The same for a vector, or a batch of them in rows: dense, a row or column of text is 1-D."""
+    array = read_matrix(source)
+    if scipy.sparse.issparse(array):
+        if array.shape[0] * array.shape[1] * 8 > LIMIT:
+            raise InputError(f"{source} has shape {array.shape}; expected a vector")
+        array = array.toarray()
+    text = _split(source)[0].suffix.lower() in (".csv", ".mtx")
+    dense: Array = array.reshape(-1) if text and 1 in array.shape else array
+    return dense
+
+
+def _split(source: str) -> tuple[Path, str | None]:
+    head, colon, key = source.rpartition(".npz:")
+    return (Path(head + ".npz"), key) if colon else (Path(source), None)
+
+
+def _read_npy(path: Path, key: str | None) -> Array:
+    with path.open("rb") as stream:
+        return _npy(stream, str(path), path.stat().st_size)
+
+
+def _read_npz(path: Path, key: str | None) -> Array:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            member = _member(path, archive.namelist(), key)
+            size = archive.getinfo(member).file_size
+            if size > LIMIT:
+                raise InputError(
+                    f"{path} unpacks to {size / 2**30:.1f} GiB, more than the limit of "
+                    f"{LIMIT // 2**30} GiB; save the array as .npy"
+                )
+            with archive.open(member) as stream:
+                return _npy(stream, f"{path}:{member.removesuffix('.npy')}", size)
+    except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError) as error:
+        raise InputError(f"{path} is truncated or no .npz file ({_line(error)})") from None
+    except zlib.error as error:
+        raise InputError(f"{path} is damaged ({_line(error)}); save it again") from None
+
+
+def _member(path: Path, names: list[str], key: str | None) -> str:
+    arrays = [name.removesuffix(".npy") for name in names if name.endswith(".npy")]
+    if key is None and len(arrays) == 1:
+        return arrays[0] + ".npy"
+    if key in arrays:
+        return f"{key}.npy"
+    asked = f"no array '{key}'" if key is not None else f"{len(arrays)} arrays"
+    raise InputError(
+        f"{path} holds {asked} but: {', '.join(arrays) or 'nothing'}; name one, as in {path}:NAME"
+    )
+
+
+def _npy(stream: IO[bytes], name: str, size: int) -> Array:
+    """An .npy file of `size` bytes, whose header is believed only as far as the size allows."""
+    read: dict[tuple[int, int], Callable[..., Any]] = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    try:
+        version = np.lib.format.read_magic(stream)
+        shape, _, dtype = read.get(version, read[2, 0])(stream)
+    except ValueError as error:
+        raise InputError(f"{name} is truncated or no .npy file ({_line(error)})") from None
+    if dtype.hasobject:
+        raise InputError(
+            f"{name} holds Python objects, which are never unpickled; save a numeric array"
+        )
+    promised = int(np.prod([int(s) for s in shape], dtype=object)) * dtype.itemsize
+    if promised > size:
+        raise InputError(
+            f"{name} is truncated: its header promises {promised} bytes, it has {size}"
+        )
+    stream.seek(0)
+    array: Array = np.lib.format.read_array(stream, allow_pickle=False)
+    return array
+
+
+def _read_csv(path: Path, key: str | None) -> Array:
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            first = next((line for line in stream if line.strip()), "")
+        if not first:
+            raise InputError(f"{path} has no numbers in it; expected comma-separated numbers")
+        header = not any(_is_number(field) for field in first.split(","))
+        with path.open(encoding="utf-8-sig") as stream:
+            lines = (line for line in stream if line.strip())
+            if header:
+                next(lines)
+            return _numbers(path, lines)
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not a text file; expected comma-separated numbers") from None
+
+
+def _numbers(path: Path, lines: Iterator[str]) -> Array:
+    if path.stat().st_size * 4 > LIMIT:  # two characters of text can become eight bytes
+        raise InputError(
+            f"{path} is larger than {LIMIT // 2**32} GiB of text; save the array as .npy"
+        )
+    rows = list(lines)
+    if not rows:
+        raise InputError(
+            f"{path} has a header and no numbers, or its only line has none; "
+            "expected comma-separated numbers"
+        )
+    try:
+        return np.loadtxt(rows, delimiter=",", comments=None, ndmin=2)
+    except ValueError as error:
+        raise InputError(f"{path} {_fault(rows, path) or _line(error)}") from None
+
+
+def _fault(rows: list[str], path: Path) -> str | None:
+    """Where the text is not a table of numbers, in words; rows are numbered as in the file."""
+    with path.open(encoding="utf-8-sig") as stream:
+        numbers = [i for i, line in enumerate(stream, 1) if line.strip()][-len(rows) :]
+    width = len(rows[0].split(","))
+    for number, row in zip(numbers, rows, strict=True):
+        fields = row.split(",")
+        for column, field in enumerate(fields, 1):
+            if not _is_number(field):
+                return (
+                    f"has {field.strip()[:40]!r} in row {number}, column {column}; expected "
+                    "comma-separated numbers (a first line without any number is a header)"
+                )
+        if len(fields) != width:
+            return (
+                f"has {len(fields)} columns in row {number} and {width} before; "
+                "expected the same number in every row"
+            )
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
+
+
+def _read_mtx(path: Path, key: str | None) -> Any:
+    try:
+        rows, columns, entries, layout, *_ = scipy.io.mminfo(path)
+        dense = layout == "array"
+        claimed = rows * columns * 8 if dense else 16 * entries + 8 * (rows + columns)
+        if claimed > LIMIT or entries > path.stat().st_size:
+            raise InputError(
+                f"{path} claims {rows} x {columns} with {entries} entries; expected as many as the "
+                f"file holds, and at most {LIMIT // 2**30} GiB: check its size line"
+            )
+        return scipy.io.mmread(path)
+    except (ValueError, OverflowError, UnicodeDecodeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path} is not a MatrixMarket file ({_line(error)})") from None
+
+
+_READERS: dict[str, Callable[[Path, str | None], Any]] = {
+    ".npy": _read_npy,
+    ".npz": _read_npz,
+    ".csv": _read_csv,
+    ".mtx": _read_mtx,
+}
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def check_output(path: str) -> None:
+    """Refuses, before any work is done, a path that `write_array` could not write."""
+    target = Path(path)
+    if target.suffix.lower() not in (".npy", ".csv"):
+        raise InputError(
+            f"output {path} has the extension '{target.suffix}'; expected .npy or .csv"
+        )
+    if target.is_dir():
+        raise InputError(f"output {path} is a folder; give the name of a file in it")
+    check_folder(target.parent)
+
+
+def check_folder(path: str | Path) -> Path:
+    """The folder, if files can be made in it; a missing one can be, and is by `replacing`."""
+    folder = Path(path)
+    existing = Path(os.path.abspath(folder))
+    try:
+        while not os.path.lexists(existing):
+            existing = existing.parent
+        probe = existing / f".{secrets.token_hex(8)}.tmp"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise InputError(
+            f"output folder {folder} cannot be written to ({error.strerror}: {existing}); "
+            "choose another"
+        ) from None
+    return folder
+
+
+def write_array(path: str, array: Array) -> None:
+    """Write an array as .npy, or as .csv with a vector as one column; whole or not at all."""
+    check_output(path)
+    with replacing(path) as temporary, temporary.open("xb") as stream:
+        if path.lower().endswith(".npy"):
+            np.save(stream, array, allow_pickle=False)
+        else:
+            np.savetxt(stream, array, delimiter=",", fmt="%.17g")
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """A name beside `path` to write to, which becomes `path` at the end, or vanishes on failure.
+
+    The folder is made where it is missing.
+    """
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{secrets.token_hex(8)}{target.suffix}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        os.replace(temporary, target)
+    except OSError as error:
+        raise InputError(f"output {path} cannot be written: {error.strerror or error}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
