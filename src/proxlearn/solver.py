@@ -140,7 +140,7 @@ def solve(
         optimizer = "ppa" if problem.f.gradients_are_free else "fista-restart"
     run = _Run(problem, optimizers.get(optimizer), start_point(problem, x0), tol, record)
     status = Status.MAX_ITER
-    for _ in range(max_iter):
+    for _ in range(int(max_iter)):
         if time_limit is not None and run.seconds() >= time_limit:
             status = Status.TIME_LIMIT
             break
@@ -154,12 +154,20 @@ def solve(
 
 
 def _check_limits(tol: float, max_iter: int, time_limit: float | None) -> None:
-    if not 0 <= tol < float("inf"):
+    if not 0 <= _number(tol) < float("inf"):
         raise InputError(f"tol is {tol}; expected a number >= 0, such as 1e-6")
-    if max_iter < 0 or int(max_iter) != max_iter:
+    if not (_number(max_iter) >= 0 and _number(max_iter).is_integer()):
         raise InputError(f"max_iter is {max_iter}; expected a whole number >= 0")
-    if time_limit is not None and not time_limit >= 0:
+    if time_limit is not None and not _number(time_limit) >= 0:
         raise InputError(f"time_limit is {time_limit}; expected seconds >= 0, or None")
+
+
+def _number(value: Any) -> float:
+    """The value as a float; NaN, which no comparison accepts, where it is not a number."""
+    try:
+        return float("nan") if isinstance(value, str) else float(value)
+    except (TypeError, ValueError):
+        return float("nan")
 
 
 class _Run:
@@ -264,7 +272,7 @@ class _Run:
         """The certificate at x of the instances `where`, and whether it meets the tolerance."""
         x = self.x[where]
         c = problem.certificate(x)
-        holds = c.gap <= self.tol * c.objective.abs()
+        holds = (c.gap <= self.tol * c.objective.abs()) & c.objective.isfinite()
         if bool(c.gap.isinf().any()):
             small = problem.residual(problem.f.evaluate(x)) <= self.tol * self._scale[where]
             holds = holds | (c.gap.isinf() & c.objective.isfinite() & small)
