@@ -1,0 +1,231 @@
+"""Answers of `solve`: right by the certificate, by other solvers, and under changes of units."""
+
+import functools
+import warnings
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse
+import torch
+
+import proxlearn as pl
+from proxlearn import penalties, smooth
+from proxlearn.operators import Dense
+
+M, N = 60, 40
+GROUPS = np.arange(N) // 4
+RNG = np.random.default_rng(0)
+A = RNG.normal(size=(M, N)) / M**0.5
+TRUTH = RNG.normal(size=N) * (RNG.random(N) < 0.3)
+b = A @ TRUTH + 0.1 * RNG.normal(size=M)
+LABELS = (A @ TRUTH + 0.2 * RNG.normal(size=M) > 0).astype(float)
+
+
+def tensor(values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def box(A, b, low=-0.3, high=0.4):
+    f = smooth.LeastSquares(Dense(tensor(A)), tensor(b)[None])
+    return pl.Problem(f, penalties.Box(tensor([[low]]), tensor([[high]])), single=True)
+
+
+PROBLEMS = {
+    "lasso": lambda: pl.lasso(A, b, lam=0.1),
+    "lasso-weighted": lambda: pl.lasso(A, b, lam=0.1, weights=np.linspace(0.5, 2, N)),
+    "lasso-intercept": lambda: pl.lasso(A, b, lam=0.1, weights=np.arange(N) > 0),
+    "elastic-net": lambda: pl.elastic_net(A, b, lam=0.1, lam2=0.05),
+    "group": lambda: pl.group_lasso(A, b, lam=0.2, groups=GROUPS),
+    "logistic": lambda: pl.logistic(A, LABELS, lam=0.01),
+    "softmax": lambda: pl.softmax(A[:, :10], LABELS + (b > 1), lam=0.01),
+    "simplex": lambda: pl.simplex_ls(A, b, radius=3.0),
+    "box": lambda: box(A, b),
+}
+METHODS = {
+    "ista": PROBLEMS,
+    "fista": PROBLEMS,
+    "fista-restart": PROBLEMS,
+    "pgd": [name for name in PROBLEMS if name not in ("group", "simplex")],
+    "adam": ["lasso", "elastic-net", "group", "logistic", "softmax"],
+    "subgradient": ["lasso", "elastic-net", "group", "logistic", "softmax"],
+}
+
+
+@functools.cache
+def least(name):
+    """F at the best point that a long run reaches: an upper bound on F*, tight to rounding."""
+    solution = pl.solve(PROBLEMS[name](), tol=1e-13, max_iter=4000)
+    assert (solution.gap <= 1e-10 * solution.objective).all()
+    return solution.objective
+
+
+@pytest.mark.parametrize(("method", "name"), [(m, n) for m in METHODS for n in METHODS[m]])
+def test_gap_is_never_below_the_true_suboptimality(method, name):
+    best = least(name)
+    history = pl.solve(PROBLEMS[name](), method, tol=0, max_iter=60, record=True).history
+    rounding = 1e-13 * history.objective.abs()
+    assert (history.gap >= history.objective - best - rounding).all()
+    assert history.gap[-1] < history.gap[0]
+    assert history.gap.isfinite().any()
+
+
+@pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_solved_means_that_the_tolerance_is_met(name, tol):
+    solution = pl.solve(PROBLEMS[name](), tol=tol, max_iter=4000)
+    assert solution.status == (pl.Status.SOLVED,)
+    assert (solution.gap <= tol * solution.objective).all()
+    assert ((solution.objective - least(name)) / least(name) <= tol).all()
+
+
+def lasso_value(x, lam=0.1, lam2=0.0):
+    return np.sum((A @ x - b) ** 2) / 2 + lam * np.abs(x).sum() + lam2 / 2 * np.sum(x**2)
+
+
+def logistic_value(x, lam=0.01):
+    return np.mean(np.logaddexp(0, (1 - 2 * LABELS) * (A @ x))) + lam * np.abs(x).sum()
+
+
+def ours(problem, tol=1e-12):
+    solution = pl.solve(problem, tol=tol, max_iter=10000)
+    assert solution.solved, solution
+    return solution.x.numpy(), float(solution.objective)
+
+
+def agree(value, x, objective, theirs):
+    """Both points have the same objective by a formula of this file, to 1e-8."""
+    assert value(x) == pytest.approx(objective, rel=1e-12)
+    assert value(x) == pytest.approx(value(theirs), rel=1e-8)
+
+
+@pytest.mark.parametrize("package", ["sklearn.linear_model", "celer"])
+def test_lasso_agrees_with(package):
+    Lasso = pytest.importorskip(package).Lasso  # both minimise 1/(2m) ||Ax - b||^2 + alpha |x|
+    model = Lasso(alpha=0.1 / M, fit_intercept=False, tol=1e-12, max_iter=100000).fit(A, b)
+    agree(lasso_value, *ours(PROBLEMS["lasso"]()), model.coef_)
+
+
+def test_elastic_net_agrees_with_scikit_learn():
+    from sklearn.linear_model import ElasticNet
+
+    model = ElasticNet(
+        alpha=0.15 / M, l1_ratio=0.1 / 0.15, fit_intercept=False, tol=1e-12, max_iter=100000
+    ).fit(A, b)
+    agree(lambda x: lasso_value(x, lam2=0.05), *ours(PROBLEMS["elastic-net"]()), model.coef_)
+
+
+@pytest.mark.parametrize("package", ["sklearn.linear_model", "celer"])
+def test_logistic_agrees_with(package):
+    LogisticRegression = pytest.importorskip(package).LogisticRegression
+    options = {"C": 1 / (0.01 * M), "penalty": "l1", "fit_intercept": False, "max_iter": 100000}
+    if package != "celer":
+        options["solver"] = "liblinear"
+    with warnings.catch_warnings():  # newer versions announce the end of the word "penalty"
+        warnings.filterwarnings("ignore", message=".*penalty")
+        model = LogisticRegression(tol=1e-12, **options).fit(A, LABELS)
+    agree(logistic_value, *ours(PROBLEMS["logistic"]()), model.coef_[0])
+
+
+def test_nnls_agrees_with_scipy():
+    problem = pl.nnls(A, b)
+    x, objective = ours(problem, tol=1e-10)
+    agree(lambda x: lasso_value(x, lam=0), x, objective, scipy.optimize.nnls(A, b)[0])
+    assert (x >= 0).all()
+    assert (x == 0).any()
+
+
+@pytest.mark.parametrize("name", ["simplex", "box", "group", "lasso-weighted", "lasso-intercept"])
+def test_agrees_with_a_conic_solver(name):
+    cp = pytest.importorskip("cvxpy")
+    z = cp.Variable(N)
+    penalty, constraints = 0, []
+    if name == "simplex":
+        constraints = [z >= 0, cp.sum(z) == 3]
+    if name == "box":
+        constraints = [z >= -0.3, z <= 0.4]
+    if name == "group":
+        penalty = 0.2 * sum(cp.norm(z[g == GROUPS], 2) for g in range(GROUPS.max() + 1))
+    if name == "lasso-weighted":
+        penalty = 0.1 * np.linspace(0.5, 2, N) @ cp.abs(z)
+    if name == "lasso-intercept":
+        penalty = 0.1 * cp.norm1(z[1:])
+    model = cp.Problem(cp.Minimize(cp.sum_squares(A @ z - b) / 2 + penalty), constraints)
+    model.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+    x, objective = ours(PROBLEMS[name](), tol=1e-11)
+    assert objective == pytest.approx(model.value, rel=1e-8)
+    assert np.abs(x - z.value).max() < 1e-4
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5, 100.0])
+@pytest.mark.parametrize("name", ["lasso", "elastic-net", "logistic", "group", "softmax"])
+def test_zero_when_lambda_is_at_least_lambda_max(name, factor):
+    least_squares = np.abs(A.T @ b).max()
+    problem = {
+        "lasso": lambda t: pl.lasso(A, b, lam=t * least_squares),
+        "elastic-net": lambda t: pl.elastic_net(A, b, lam=t * least_squares, lam2=0.1),
+        "logistic": lambda t: pl.logistic(
+            A, LABELS, lam=t * np.abs(A.T @ (0.5 - LABELS)).max() / M
+        ),
+        "group": lambda t: pl.group_lasso(
+            A, b, t * np.linalg.norm((A.T @ b).reshape(-1, 4), axis=1).max(), GROUPS
+        ),
+        "softmax": lambda t: pl.softmax(A, LABELS, lam=t * np.abs(A.T @ (0.5 - LABELS)).max() / M),
+    }[name]
+    factor += 1e-12  # lambda_max itself is only known to rounding
+    solution = pl.solve(problem(factor), tol=1e-9)
+    assert solution.solved
+    assert (solution.x == 0).all()
+    assert solution.iterations.item() == 1
+    below = pl.solve(problem(0.9), tol=1e-9, max_iter=3000)
+    assert (below.x != 0).any()
+
+
+C, D = 1e3, 1e-4
+SCALED = {  # A -> C A, b -> D b; what x is multiplied by
+    "lasso": (lambda s, t: pl.lasso(s * A, t * b, lam=s * t * 0.1), D / C),
+    "elastic-net": (lambda s, t: pl.elastic_net(s * A, t * b, s * t * 0.1, s * s * 0.05), D / C),
+    "group": (lambda s, t: pl.group_lasso(s * A, t * b, s * t * 0.2, GROUPS), D / C),
+    "simplex": (lambda s, t: pl.simplex_ls(s * A, t * b, radius=t / s * 3), D / C),
+    "box": (lambda s, t: box(s * A, t * b, -0.3 * t / s, 0.4 * t / s), D / C),
+    "nnls": (lambda s, t: pl.nnls(s * A, t * b), D / C),
+    "logistic": (lambda s, t: pl.logistic(s * A, LABELS, lam=s * 0.01), 1 / C),
+}
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_units_change_the_answer_as_they_must(name):
+    build, factor = SCALED[name]
+    plain = pl.solve(build(1, 1), tol=1e-10, max_iter=3000)
+    scaled = pl.solve(build(C, D), tol=1e-10, max_iter=3000)
+    assert plain.solved
+    assert scaled.solved
+    assert (scaled.x - factor * plain.x).abs().max() <= 1e-6 * factor * plain.x.abs().max()
+    assert abs(scaled.iterations - plain.iterations) <= 2  # decided by rounding, not by units
+
+
+@pytest.mark.parametrize("form", ["csr", "coo", "csc", "operator", "torch-sparse", "list"])
+def test_every_form_of_the_matrix_gives_the_same_answer(form):
+    S = np.where(np.abs(A) > 0.05, A, 0)
+    given = {
+        "csr": scipy.sparse.csr_matrix,
+        "coo": scipy.sparse.coo_array,
+        "csc": scipy.sparse.csc_matrix,
+        "operator": scipy.sparse.linalg.aslinearoperator,
+        "torch-sparse": lambda S: torch.tensor(S).to_sparse(),
+        "list": lambda S: S.tolist(),
+    }[form](S)
+    for build in (lambda A: pl.lasso(A, b, 0.1), lambda A: pl.logistic(A, LABELS, 0.01)):
+        dense, other = (pl.solve(build(X), tol=1e-12, max_iter=3000) for X in (S, given))
+        assert other.solved
+        assert (dense.x - other.x).abs().max() < 1e-5
+        assert (dense.objective - other.objective).abs() <= 1e-11 * dense.objective
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_single_precision_reaches_a_tolerance_of_1e_4(name):
+    solution = pl.solve(PROBLEMS[name]().to(torch.float32), tol=1e-4, max_iter=2000)
+    assert solution.solved, solution
+    assert solution.x.dtype == torch.float32
+    assert solution.objective.dtype == solution.gap.dtype == torch.float64
+    assert (solution.objective <= least(name) * (1 + 1.1e-4)).all()

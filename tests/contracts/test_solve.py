@@ -1,0 +1,288 @@
+"""The loop of `solve`: shapes, limits, statuses, records, and what it counts."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+import proxlearn as pl
+from counting import Counting
+from proxlearn import optimizers, penalties, smooth
+from proxlearn.errors import InputError
+from proxlearn.operators import Dense
+from proxlearn.scheme import Coefficients, Scheme
+from proxlearn.solver import Progress
+
+B, M, N = 5, 40, 30
+RNG = np.random.default_rng(3)
+A = RNG.normal(size=(B, M, N)) / M**0.5
+b = np.einsum("bmn,bn->bm", A, RNG.normal(size=(B, N)) * (RNG.random((B, N)) < 0.3))
+LAM = np.array([0.3, 0.1, 0.03, 0.01, 0.003])  # each instance takes longer than the one before
+
+
+def batch():
+    return pl.lasso(A, b, lam=LAM)
+
+
+def alone(i=1):
+    return pl.lasso(A[i], b[i], lam=LAM[i])
+
+
+def test_instances_of_a_batch_get_what_they_get_alone():
+    together = pl.solve(batch(), tol=1e-9)
+    assert together.solved
+    assert len(together.iterations.unique()) > 2  # some leave the batch before others
+    for i in range(B):
+        one = pl.solve(alone(i), tol=1e-9)
+        assert torch.allclose(together.x[i], one.x, rtol=0, atol=1e-9)
+        assert together.objective[i] == pytest.approx(one.objective.item(), rel=1e-12)
+        assert abs(together.iterations[i] - one.iterations[0]) <= 1
+        assert abs(together.grad_evals[i] - one.grad_evals[0]) <= 2
+
+
+def test_shapes():
+    one = pl.solve(alone())
+    assert one.x.shape == (N,)
+    assert one.objective.shape == one.gap.shape == one.iterations.shape == (1,)
+    assert len(one.status) == 1
+    for problem in (batch(), pl.lasso(A[0], b, lam=0.1), pl.lasso(A, b[0], lam=0.1)):
+        many = pl.solve(problem)
+        assert many.x.shape == (B, N)
+        assert many.objective.shape == many.gap.shape == many.iterations.shape == (B,)
+        assert many.grad_evals.shape == (B,)
+        assert len(many.status) == B
+    assert pl.solve(pl.lasso(A[0], b[:1], lam=0.1)).x.shape == (1, N)
+    assert pl.solve(pl.lasso(A[0], b[0], lam=LAM)).x.shape == (B, N)
+
+
+def test_the_answer_needs_no_gradient_and_the_problem_is_untouched():
+    problem = batch()
+    before = problem.f.A.A.clone()
+    assert not pl.solve(problem, max_iter=3).x.requires_grad
+    assert torch.equal(problem.f.A.A, before)
+
+
+def test_warm_start_at_the_solution_ends_at_once():
+    cold = pl.solve(batch(), tol=1e-9)
+    warm = pl.solve(batch(), tol=1e-8, x0=cold.x)
+    assert warm.solved
+    assert warm.iterations.max() <= 2
+    assert cold.iterations.max() > 20
+
+
+def test_x0_is_used_and_kept():
+    x0 = np.ones(N)
+    assert torch.equal(pl.solve(alone(), x0=x0, max_iter=0).x, torch.ones(N).double())
+    pl.solve(alone(), x0=x0)
+    assert (x0 == 1).all()
+    given = torch.ones(B, N, dtype=torch.float64)
+    pl.solve(batch(), x0=given, max_iter=5)
+    assert (given == 1).all()
+    shared = pl.solve(batch(), x0=np.ones(N), max_iter=0)
+    assert torch.equal(shared.x, given)
+
+
+@pytest.mark.parametrize("start", [-np.ones(N), 3 * np.ones(N)])
+def test_a_start_outside_the_set_is_not_called_solved(start):
+    f = smooth.LeastSquares(Dense(torch.tensor(A[0])), torch.tensor(b[:1]))
+    low, high = torch.zeros(1, 1).double(), torch.ones(1, 1).double()
+    for r in (penalties.Box(low, high), penalties.Simplex(high[0])):
+        solution = pl.solve(pl.Problem(f, r), x0=start, max_iter=0)
+        assert solution.status == (pl.Status.MAX_ITER,)
+        assert solution.objective.isinf().all()
+        assert pl.solve(pl.Problem(f, r), x0=start, max_iter=3000).solved
+
+
+@pytest.mark.parametrize("max_iter", [0, 1, 7])
+def test_max_iter(max_iter):
+    solution = pl.solve(batch(), tol=1e-12, max_iter=max_iter)
+    assert solution.status == (pl.Status.MAX_ITER,) * B
+    assert (solution.iterations == max_iter).all()
+    assert not solution.solved
+    assert "raise max_iter" in solution.status[0].advice
+
+
+def test_time_limit_zero():
+    solution = pl.solve(batch(), time_limit=0)
+    assert solution.status == (pl.Status.TIME_LIMIT,) * B
+    assert (solution.iterations == 0).all()
+    assert (solution.x == 0).all()
+    assert torch.allclose(solution.objective, torch.tensor(b).square().sum(1) / 2)
+
+
+def test_time_limit_stops_a_long_run():
+    solution = pl.solve(alone(), tol=0, max_iter=10**7, time_limit=0.05)
+    assert solution.status == (pl.Status.TIME_LIMIT,)
+    assert 0.05 <= solution.seconds < 5
+    assert solution.iterations.item() >= 1
+
+
+def test_tolerance_zero_runs_exactly_max_iter_iterations():
+    problem = pl.lasso(np.eye(N), b[0, :N], lam=0.1)  # the first step solves it
+    assert pl.solve(problem).iterations.item() <= 2
+    assert pl.solve(problem, tol=0, max_iter=13).iterations.item() == 13
+    assert (pl.solve(batch(), tol=0, max_iter=300).iterations == 300).all()
+
+
+def test_callback_sees_every_iteration():
+    seen = []
+    solution = pl.solve(batch(), tol=1e-6, callback=seen.append)
+    assert all(isinstance(p, Progress) for p in seen)
+    assert [p.iteration for p in seen] == list(range(1, int(solution.iterations.max()) + 1))
+    assert all(p.x.shape == (len(p.index), N) for p in seen)
+    assert all(one.seconds <= two.seconds for one, two in pairwise(seen))
+    for i in range(B):
+        at_work = [p.iteration for p in seen if i in p.index]
+        assert len(at_work) == solution.iterations[i] - 1  # it has left by its last one
+    assert len(seen[-1].index) == 0
+
+
+def test_history_is_measured_at_x():
+    iterates = [torch.zeros(B, N, dtype=torch.float64)]
+
+    def keep(progress):
+        x = iterates[-1].clone()
+        x[progress.index] = progress.x
+        iterates.append(x)
+
+    solution = pl.solve(batch(), tol=0, max_iter=40, record=True, callback=keep)
+    history = solution.history
+    assert history.objective.shape == history.gap.shape == history.grad_evals.shape == (41, B)
+    assert history.seconds.shape == (41,)
+    assert (history.seconds.diff() >= 0).all()
+    for k in (0, 1, 2, 17, 40):
+        assert torch.allclose(history.objective[k], batch().objective(iterates[k]), rtol=1e-12)
+    assert torch.equal(history.objective[-1], solution.objective)
+    assert torch.equal(history.gap[-1], solution.gap)
+    assert torch.equal(history.grad_evals, torch.arange(41)[:, None].expand(41, B))
+    assert pl.solve(batch(), max_iter=2).history is None
+
+
+def test_frozen_instances_keep_their_last_row():
+    solution = pl.solve(batch(), tol=1e-6, record=True)
+    longest = int(solution.iterations.max())
+    assert solution.history.objective.shape == (longest + 1, B)
+    for i in range(B):
+        k = int(solution.iterations[i])
+        assert (solution.history.objective[k:, i] == solution.objective[i]).all()
+        assert (solution.history.gap[k:, i] == solution.gap[i]).all()
+        assert solution.history.gap[k - 1, i] > solution.gap[i]
+
+
+def test_recording_changes_nothing():
+    plain, recorded = pl.solve(batch()), pl.solve(batch(), record=True)
+    assert torch.equal(plain.x, recorded.x)
+    assert torch.equal(plain.grad_evals, recorded.grad_evals)
+
+
+@pytest.mark.parametrize("method", ["ista", "fista-restart", "pgd", "adam"])
+@pytest.mark.parametrize("tol", [0, 1e-6])
+def test_gradients_are_counted_as_they_are_computed(method, tol):
+    A1 = Counting(Dense(torch.tensor(A[1])))
+    problem = pl.lasso(A1, b[1], lam=LAM[1])
+    solution = pl.solve(problem, method, tol=tol, max_iter=60)
+    # The certificate of the answer is part of the answer, not of the method's cost.
+    assert A1.calls["adjoint"] == solution.grad_evals.item() + 1
+    assert A1.calls["forward"] == solution.grad_evals.item() + 1
+    if tol == 0:
+        assert solution.grad_evals.item() == 60
+
+
+@dataclass(frozen=True)
+class Explodes:
+    """ISTA, but for the instance marked by `bad` the step is far too long."""
+
+    bad: int
+    factor: float = 1e30
+    looks_at = "y"
+    gradients = 1
+
+    def init(self, problem, x0):
+        step = problem.safe_step().clone()
+        step[self.bad] *= self.factor
+        return step
+
+    def __call__(self, view, step):
+        return Coefficients(p=step), step
+
+
+@pytest.mark.parametrize("bad", [0, 2, 4])
+def test_one_broken_instance_does_not_harm_the_others(bad):
+    lam = np.full(B, 0.3)
+    problem = pl.lasso(A, b, lam=lam)
+    solution = pl.solve(problem, Scheme(Explodes(bad)), tol=1e-6, max_iter=3000, record=True)
+    good = [i for i in range(B) if i != bad]
+    assert solution.status[bad] == pl.Status.NUMERICAL_ERROR
+    assert [solution.status[i] for i in good] == [pl.Status.SOLVED] * (B - 1)
+    assert solution.x.isfinite().all()
+    assert solution.objective.isfinite().all()
+    assert solution.iterations[bad] < 20
+    assert "another optimizer" in solution.status[bad].advice
+    reference = pl.solve(problem, "ista", tol=1e-6, max_iter=3000)
+    assert torch.allclose(solution.x[good], reference.x[good], atol=1e-10)
+    assert not solution.solved
+
+
+def test_nan_from_the_function_of_one_instance():
+    def value(x, target):
+        poisoned = torch.where(target[:, 0] > 100, torch.nan, 1.0)
+        return poisoned * 0.5 * (x - target).square().sum(-1)
+
+    target = torch.tensor([[1.0, 2.0], [101.0, 1.0], [0.01, 3.0]], dtype=torch.float64)
+    lam = torch.full((3,), 0.1, dtype=torch.float64)
+    f = smooth.Autograd(value, 2, torch.ones(3, dtype=torch.float64), (target,))
+    solution = pl.solve(pl.Problem(f, penalties.L1(lam)), tol=1e-8, max_iter=50)
+    assert solution.status[1] == pl.Status.NUMERICAL_ERROR
+    assert torch.equal(solution.x[1], torch.zeros(2).double())  # the last finite point
+    expected = torch.tensor([[0.9, 1.9], [0.0, 2.9]], dtype=torch.float64)
+    assert torch.allclose(solution.x[[0, 2]], expected, atol=1e-6)
+    assert pl.Status.NUMERICAL_ERROR not in (solution.status[0], solution.status[2])
+
+
+def test_text_of_a_solution():
+    text = str(pl.solve(batch(), max_iter=60, tol=1e-6))
+    assert "SOLVED" in text
+    assert "MAX_ITER" in text
+    assert "objective" in text
+    assert str(pl.Status.SOLVED) == "SOLVED"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tol": -1}, "tol is -1"),
+        ({"tol": float("nan")}, "tol is nan"),
+        ({"tol": float("inf")}, "tol is inf"),
+        ({"tol": "small"}, "tol is small"),
+        ({"tol": None}, "tol is None"),
+        ({"max_iter": -3}, "max_iter is -3"),
+        ({"max_iter": 2.5}, "max_iter is 2.5"),
+        ({"max_iter": float("inf")}, "max_iter is inf"),
+        ({"max_iter": float("nan")}, "max_iter is nan"),
+        ({"max_iter": "many"}, "max_iter is many"),
+        ({"time_limit": -1}, "time_limit is -1"),
+        ({"time_limit": float("nan")}, "time_limit is nan"),
+        ({"time_limit": "1s"}, "time_limit is 1s"),
+        ({"x0": np.zeros(N + 1)}, r"x0 has shape \(31,\); expected \(30,\) or \(5, 30\)"),
+        ({"x0": np.zeros((2, N))}, r"x0 has shape \(2, 30\)"),
+        ({"x0": np.full(N, np.nan)}, "x0 holds 30 values that are NaN"),
+        ({"x0": ["a"] * N}, "x0 has dtype"),
+        ({"optimizer": "fist"}, "unknown optimizer 'fist'"),
+    ],
+)
+def test_bad_input_is_named_in_one_line(options, message):
+    with pytest.raises(InputError, match=message) as caught:
+        pl.solve(batch(), **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_whole_max_iter_may_be_a_float():
+    assert (pl.solve(batch(), tol=0, max_iter=1e1).iterations == 10).all()
+
+
+def test_unknown_optimizer_lists_the_known_ones():
+    with pytest.raises(InputError) as caught:
+        pl.solve(batch(), "sgd")
+    assert all(name in str(caught.value) for name in optimizers.NAMES)
