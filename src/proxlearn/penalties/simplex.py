@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from proxlearn.penalties.base import Penalty, zero_or_inf
@@ -34,13 +35,20 @@ class Simplex(Penalty):
         largest of them are active, xi_k = (sum of their v - radius) / (sum of their p); the
         right k is the last one whose breakpoint exceeds its xi_k.
         """
-        p = p.expand_as(v)
-        breakpoints, order = (v / p).sort(-1, descending=True)
+        p, radius = p.expand_as(v), self.radius[:, None]
+        level = v / p
+        breakpoints, order = level.sort(-1, descending=True)
         total_v = v.gather(-1, order).cumsum(-1)
         total_p = p.gather(-1, order).cumsum(-1)
-        xi = (total_v - self.radius[:, None]) / total_p
+        xi = (total_v - radius) / total_p
         last = (breakpoints > xi).sum(-1, keepdim=True).clamp(min=1) - 1
-        return (v - xi.gather(-1, last) * p).clamp(min=0)
+        active = level >= breakpoints.gather(-1, last)
+        x = torch.where(active, v - xi.gather(-1, last) * p, torch.zeros_like(v))
+        # Far from the simplex the difference has lost digits that the sum must not miss: the
+        # same xi once more, of what is left, and what then remains is rounding.
+        again = (x.sum(-1, keepdim=True) - radius) / total_p.gather(-1, last)
+        x = torch.where(active, x - again * p, x).clamp(min=0)
+        return x * (radius / x.sum(-1, keepdim=True))
 
     def conjugate(self, v: Tensor) -> Tensor:
         return self.radius * v.amax(-1)
