@@ -3,6 +3,7 @@
 Nothing is unpickled, and a file cannot claim more than `LIMIT` bytes of memory beyond its own size.
 """
 
+import math
 import os
 import secrets
 import zipfile
@@ -123,10 +124,11 @@ def _npy(stream: IO[bytes], name: str, size: int) -> Array:
         raise InputError(
             f"{name} holds Python objects, which are never unpickled; save a numeric array"
         )
-    promised = int(np.prod([int(s) for s in shape], dtype=object)) * dtype.itemsize
-    if promised > size:
+    promised, left = math.prod(shape) * dtype.itemsize, size - stream.tell()
+    if promised > left or min(shape, default=0) < 0:
         raise InputError(
-            f"{name} is truncated: its header promises {promised} bytes, it has {size}"
+            f"{name} is truncated: its header promises shape {shape}, {promised} bytes, "
+            f"and {left} follow"
         )
     stream.seek(0)
     array: Array = np.lib.format.read_array(stream, allow_pickle=False)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours, which readers with any colour vision can tell apart.
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 LINES = ("-", "--", "-.", ":")
-FLOOR = 1e-9
+FLOOR = 1e-8
 """Smallest relative gap that is drawn."""
 
 
@@ -45,7 +45,7 @@ def convergence(result: Comparison, title: str) -> "Figure":
 def _dress(axes: "Axes", result: Comparison, title: str) -> None:
     top = max(float(result.mean_gap(name)[0]) for name in result.runs)
     axes.set_ylim(FLOOR, max(3 * top, 1e-3))
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, max(len(run.seconds) - 1 for run in result.runs.values()))
     axes.set_xlabel("iteration (one gradient each)" if _one_gradient(result) else "iteration")
     axes.set_ylabel("mean relative gap  (F − F*) / F*")
     axes.set_title(title, loc="left")
