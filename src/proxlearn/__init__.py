@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from proxlearn import penalties as penalties
     from proxlearn import rules as rules
     from proxlearn import smooth as smooth
+    from proxlearn.checkpoint import Learned as Learned
+    from proxlearn.checkpoint import load as load
     from proxlearn.comparison import Comparison as Comparison
     from proxlearn.comparison import compare as compare
     from proxlearn.comparison import optimum as optimum
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from proxlearn.solver import Solution as Solution
     from proxlearn.solver import Status as Status
     from proxlearn.solver import solve as solve
+    from proxlearn.training import TrainConfig as TrainConfig
+    from proxlearn.training import train as train
 
 __version__ = "0.1.0"
 
@@ -45,6 +49,10 @@ _HOME = {
     "Solution": "solver",
     "Status": "solver",
     "solve": "solver",
+    "Learned": "checkpoint",
+    "load": "checkpoint",
+    "TrainConfig": "training",
+    "train": "training",
     **dict.fromkeys(
         ["lasso", "elastic_net", "nnls", "simplex_ls", "group_lasso", "logistic", "softmax"],
         "constructors",

@@ -33,10 +33,16 @@ def convert(obj: T, dtype: torch.dtype, device: torch.device | str | None = None
     return moved
 
 
+def detach(obj: T) -> T:
+    """The same object without the history that autograd keeps."""
+    cut: T = _map(obj, lambda t: t.detach(), "")
+    return cut
+
+
 def _map(obj: Any, fn: Callable[[Tensor], Tensor], method: str, *args: Any) -> Any:
     if isinstance(obj, Tensor):
         return fn(obj)
-    if hasattr(obj, method):
+    if method and hasattr(obj, method):
         return getattr(obj, method)(*args)
     if is_dataclass(obj) and not isinstance(obj, type):
         changed = {}

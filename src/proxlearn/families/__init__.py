@@ -12,6 +12,7 @@ from proxlearn.families.gaussian import (
     GaussianSimplex,
     GaussianSoftmax,
 )
+from proxlearn.families.wide import General, WideLasso, WideLogistic, WideSoftmax
 
 NAMES: dict[str, type[Family]] = {
     "gaussian-lasso": GaussianLasso,
@@ -22,6 +23,10 @@ NAMES: dict[str, type[Family]] = {
     "gaussian-simplex": GaussianSimplex,
     "gaussian-logistic": GaussianLogistic,
     "gaussian-softmax": GaussianSoftmax,
+    "wide-lasso": WideLasso,
+    "wide-logistic": WideLogistic,
+    "wide-softmax": WideSoftmax,
+    "general": General,
 }
 
 
@@ -45,5 +50,9 @@ __all__ = [
     "GaussianNnls",
     "GaussianSimplex",
     "GaussianSoftmax",
+    "General",
+    "WideLasso",
+    "WideLogistic",
+    "WideSoftmax",
     "get",
 ]

@@ -26,6 +26,10 @@ class Family(ABC):
     def build(self, *data: Tensor) -> Problem:
         """The problem of the stacked data of a batch."""
 
+    def fixed(self, generator: torch.Generator) -> "Family":
+        """The family of one batch: itself, or one whose sizes have just been drawn."""
+        return self
+
     def sample(self, batch: int, generator: Seed, **to: Any) -> Problem:
         """`batch` independent problems, float32 unless `to` says otherwise.
 
@@ -34,8 +38,9 @@ class Family(ABC):
         """
         if not isinstance(generator, torch.Generator):
             generator = torch.Generator().manual_seed(generator)
-        data = [self.draw(generator) for _ in range(batch)]
-        problem = self.build(*(torch.stack(parts) for parts in zip(*data, strict=True)))
+        family = self.fixed(generator)
+        data = [family.draw(generator) for _ in range(batch)]
+        problem = family.build(*(torch.stack(parts) for parts in zip(*data, strict=True)))
         return problem.to(**to) if to else problem
 
 

@@ -44,6 +44,14 @@ class Penalty(ABC):
         """The largest s in [0, 1] for which -s*g lies in the domain of r*, (B,); 1 by default."""
         return g.new_ones(len(g))
 
+    def level(self) -> Tensor | None:
+        """The size of r's subgradients away from 0, lam w, (B, n) or (B, 1); None without a lam."""
+        return None
+
+    def tie(self, p: Tensor) -> Tensor:
+        """The p nearest to a given one, (B, n), for which the prox exists; itself by default."""
+        return p
+
     def free(self) -> Tensor | None:
         """Where r does not depend on x at all, a mask (B or 1, n); None where it always does."""
         return None

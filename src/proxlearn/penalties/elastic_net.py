@@ -28,6 +28,9 @@ class ElasticNet(Penalty):
         w = 1.0 if self.weights is None else self.weights
         return self.lam[:, None] * w, self.lam2[:, None] * w
 
+    def level(self) -> Tensor:
+        return self._pair()[0]
+
     def value(self, x: Tensor) -> Tensor:
         t, q = self._pair()
         return (t * x.abs() + 0.5 * q * x.square()).sum(-1)

@@ -34,6 +34,19 @@ class GroupL1(Penalty):
         lam = self.lam[:, None]
         return lam if self.weights is None else lam * self.weights
 
+    def level(self) -> Tensor:
+        """lam w of each coordinate's group, divided among its coordinates as for equal entries."""
+        sizes = torch.bincount(self.groups)
+        return (self.threshold / sizes.sqrt().to(self.lam.dtype))[:, self.groups]
+
+    def tie(self, p: Tensor) -> Tensor:
+        """The mean of p inside each group."""
+        if p.shape[-1] == 1:
+            return p
+        sizes = torch.bincount(self.groups)
+        totals = p.new_zeros(len(p), len(sizes)).index_add(1, self.groups, p)
+        return (totals / sizes)[:, self.groups]
+
     def norms(self, x: Tensor) -> Tensor:
         """||x_g||_2 for every group, (B, G)."""
         squares = x.new_zeros(len(x), int(self.groups.max()) + 1)

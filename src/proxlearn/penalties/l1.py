@@ -28,6 +28,9 @@ class L1(Penalty):
         lam = self.lam[:, None]
         return lam if self.weights is None else lam * self.weights
 
+    def level(self) -> Tensor:
+        return self.threshold
+
     def value(self, x: Tensor) -> Tensor:
         return (self.threshold * x.abs()).sum(-1)
 

@@ -7,5 +7,21 @@ from proxlearn.rules.classic import (
     ProximalPoint,
     VariableMetric,
 )
+from proxlearn.rules.compact import CompactRule
+from proxlearn.rules.learned import LearnedRule
+from proxlearn.rules.recurrent import RecurrentRule
 
-__all__ = ["Fista", "Ista", "Nesterov", "ProximalPoint", "VariableMetric"]
+KINDS: dict[str, type[LearnedRule]] = {"recurrent": RecurrentRule, "compact": CompactRule}
+"""Rules with weights, by the name that a checkpoint's card gives them."""
+
+__all__ = [
+    "KINDS",
+    "CompactRule",
+    "Fista",
+    "Ista",
+    "LearnedRule",
+    "Nesterov",
+    "ProximalPoint",
+    "RecurrentRule",
+    "VariableMetric",
+]

@@ -1,0 +1,157 @@
+"""Checkpoints: one safetensors file, the weights and a JSON card; nothing is pickled."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from proxlearn.errors import InputError, unknown
+from proxlearn.problem import Problem
+from proxlearn.rules import KINDS, LearnedRule
+from proxlearn.scheme import Scheme, State
+
+FORMAT = 1
+"""Version of the file format; a newer one is refused."""
+LARGEST = 256 * 2**20
+"""Bytes up to which a file is read: a rule has some thousand weights."""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A learned optimizer: a rule with weights in the scheme, and the card that says what it is."""
+
+    rule: LearnedRule
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def gradients(self) -> int:
+        """Gradients an iteration."""
+        return self.rule.gradients
+
+    def init(self, problem: Problem, x0: Tensor) -> State:
+        """The state before the first iteration."""
+        return Scheme(self.rule).init(problem, x0)
+
+    def step(self, problem: Problem, state: State) -> State:
+        """One iteration of the scheme."""
+        return Scheme(self.rule).step(problem, state)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write weights and card to one file, whole or not at all."""
+        card = {**self.card, "format": FORMAT, "rule": describe(self.rule)}
+        write_tensors(path, weights(self.rule), {"proxlearn": json.dumps(card, sort_keys=True)})
+
+    def to(self, device: str) -> "Learned":
+        """The same optimizer with its weights on another device."""
+        return Learned(self.rule.to(device), self.card)
+
+
+def describe(rule: LearnedRule) -> dict[str, Any]:
+    """Kind and settings of a rule, as the card holds them."""
+    kind = next(name for name, cls in KINDS.items() if type(rule) is cls)
+    return {"kind": kind, "settings": asdict(rule.settings)}
+
+
+def weights(rule: nn.Module) -> dict[str, Tensor]:
+    """The weights by name."""
+    return {name: t.detach().contiguous() for name, t in rule.state_dict().items()}
+
+
+def build(description: Mapping[str, Any], generator: torch.Generator | None = None) -> LearnedRule:
+    """A rule of a kind and its settings, with fresh weights."""
+    kind, settings = description.get("kind"), dict(description.get("settings", {}))
+    if kind not in KINDS:
+        raise unknown("kind of rule", kind, KINDS)
+    rule = KINDS[str(kind)]
+    try:
+        made: LearnedRule = rule(rule.Settings(**settings), generator)
+    except TypeError as error:
+        raise InputError(f"settings {settings} do not fit a {kind} rule ({error})") from None
+    return made
+
+
+def load(path: str | os.PathLike[str]) -> Learned:
+    """A learned optimizer from a file, or a shipped one by its name (see `proxlearn.zoo`)."""
+    from proxlearn import zoo
+
+    name = os.fspath(path)
+    file = zoo.path(name) if zoo.has(name) else Path(name)
+    if not file.is_file():
+        raise InputError(
+            f"no checkpoint {name!r}: neither a file nor a shipped model; "
+            f"shipped are {', '.join(zoo.names())}"
+        )
+    tensors, metadata = read_tensors(file)
+    card = _card(name, metadata)
+    rule = build(card["rule"])
+    _fill(name, rule, tensors)
+    return Learned(rule, card)
+
+
+def _card(name: str, metadata: Mapping[str, str]) -> dict[str, Any]:
+    try:
+        card = json.loads(metadata["proxlearn"])
+        version = int(card["format"])
+    except (KeyError, ValueError, TypeError):
+        raise InputError(f"{name} is a safetensors file without a proxlearn card") from None
+    if version > FORMAT:
+        raise InputError(
+            f"{name} has format version {version}, this proxlearn reads up to {FORMAT}: upgrade it"
+        )
+    if not isinstance(card.get("rule"), dict):
+        raise InputError(f"{name} has a card that does not say which rule it holds")
+    return dict(card)
+
+
+def _fill(name: str, rule: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    expected = weights(rule)
+    if tensors.keys() != expected.keys():
+        odd = ", ".join(sorted(tensors.keys() ^ expected.keys())[:4])
+        raise InputError(f"{name} does not hold the tensors of its rule: missing or extra {odd}")
+    for key, tensor in tensors.items():
+        if tensor.shape != expected[key].shape or tensor.dtype != expected[key].dtype:
+            raise InputError(
+                f"{name} holds {key} as {tuple(tensor.shape)} {tensor.dtype}, expected "
+                f"{tuple(expected[key].shape)} {expected[key].dtype}"
+            )
+        if not bool(tensor.isfinite().all()):
+            raise InputError(f"{name} holds NaN or infinite weights in {key}; train it again")
+    rule.load_state_dict(dict(tensors))
+
+
+def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors and metadata of a safetensors file."""
+    if file.stat().st_size > LARGEST:
+        raise InputError(f"{file} has {file.stat().st_size} bytes, more than any rule; not read")
+    try:
+        with safe_open(file, framework="pt") as opened:
+            tensors = {k: opened.get_tensor(k) for k in opened.keys()}  # noqa: SIM118
+            return tensors, dict(opened.metadata() or {})
+    except (SafetensorError, OSError, RuntimeError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{file} is not a readable safetensors file ({reason})") from None
+
+
+def write_tensors(
+    path: str | os.PathLike[str], tensors: Mapping[str, Tensor], metadata: dict[str, str]
+) -> None:
+    """Write to a temporary name beside the file, then rename: whole or not at all."""
+    file = Path(path)
+    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    data = save({k: t.cpu() for k, t in tensors.items()}, metadata)
+    try:
+        with open(partial, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(partial, file)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise InputError(f"cannot write {file} ({error.strerror}); choose another place") from None

@@ -1,0 +1,47 @@
+"""What a rule with weights is."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from proxlearn.problem import Problem
+from proxlearn.scheme import Coefficients, View
+
+
+class LearnedRule(nn.Module, ABC):
+    """A rule with weights, and settings from which it can be rebuilt.
+
+    `Settings` is a frozen dataclass of plain values; a checkpoint's card holds them. The module
+    holds weights only: iterates and hidden states live in the optimizer's state.
+    """
+
+    Settings: ClassVar[type[Any]]
+    looks_at = "y"
+
+    def __init__(self, settings: Any, generator: torch.Generator | None = None):
+        super().__init__()
+        self.settings = settings
+
+    @property
+    def gradients(self) -> int:
+        """Gradients an iteration."""
+        return 1
+
+    @abstractmethod
+    def init(self, problem: Problem, x0: Tensor) -> Any:
+        """The rule's memory before the first iteration."""
+
+    @abstractmethod
+    def forward(self, view: View, memory: Any) -> tuple[Coefficients, Any]:
+        """The coefficients of this iteration, and the memory for the next one."""
+
+    def __call__(self, view: View, memory: Any) -> tuple[Coefficients, Any]:
+        """Skips the hooks of nn.Module, which rules do not use."""
+        return self.forward(view, memory)
+
+
+def uniform(generator: torch.Generator | None, bound: float, *shape: int) -> nn.Parameter:
+    """A weight drawn uniformly from [-bound, bound]."""
+    return nn.Parameter((2 * torch.rand(*shape, generator=generator) - 1) * bound)

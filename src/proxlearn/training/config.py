@@ -1,0 +1,76 @@
+"""How to train."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from proxlearn.checkpoint import build
+from proxlearn.errors import InputError, unknown
+from proxlearn.rules import LearnedRule
+from proxlearn.rules.recurrent import VARIANTS
+
+LOSSES = ("objective", "log-gap")
+SCHEDULES = ("constant", "cosine")
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How to train; the defaults are the paper's."""
+
+    rule: str = "pa"
+    """'compact', or which coefficients the paper's LSTM learns (p, a, pa, pba, ...)."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Further settings of the rule, such as ``{"activation": "softplus"}``."""
+    steps: int = 500
+    """Minibatches."""
+    batch: int = 64
+    """Problems in a minibatch, on each rank."""
+    horizon: int = 100
+    """Iterations on each minibatch."""
+    unroll: int = 20
+    """Iterations in a segment: backpropagation and an Adam step after each."""
+    lr: float = 1e-2
+    schedule: str = "constant"
+    """'constant', or 'cosine' from lr to 0 over the steps."""
+    loss: str = "objective"
+    """'objective': the mean of F(y_k), the paper's. 'log-gap': the mean of
+    log((F(y_k) - F*)/F* + floor), which weighs every decade of accuracy alike."""
+    floor: float = 1e-6
+    """Relative accuracy below which the log-gap loss sees no difference."""
+    warmup: int = 0
+    """Steps over which the horizon grows from one segment to its full length."""
+    clip: float | None = 1.0
+    """Largest norm of the gradient; None for no limit."""
+    validation: int = 64
+    """Problems in the fixed validation set."""
+    validate_every: int = 10
+    """Steps between validations; the best weights are kept."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch", "horizon", "unroll", "validation", "validate_every"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; expected at least 1")
+        if self.horizon % self.unroll:
+            raise InputError(
+                f"horizon {self.horizon} is not a multiple of unroll {self.unroll}; make it one"
+            )
+        for name, known in [("loss", LOSSES), ("schedule", SCHEDULES)]:
+            if getattr(self, name) not in known:
+                raise unknown(name, getattr(self, name), known)
+        for name in ("lr", "floor"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise InputError(f"{name} is {getattr(self, name)}; expected a number > 0")
+        if self.rule != "compact" and self.rule not in VARIANTS:
+            raise unknown("rule", self.rule, ["compact", *VARIANTS])
+
+    def new_rule(self) -> LearnedRule:
+        """The rule with fresh weights drawn from the seed."""
+        kind, learns = ("compact", {}) if self.rule == "compact" else ("recurrent", self._learns())
+        description = {"kind": kind, "settings": {**learns, **self.settings}}
+        return build(description, torch.Generator().manual_seed(self.seed))
+
+    def _learns(self) -> dict[str, str]:
+        return {"learns": self.rule}

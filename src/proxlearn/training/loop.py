@@ -1,0 +1,219 @@
+"""Truncated backpropagation through the iterations, validation, the best weights kept."""
+
+import math
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from proxlearn import families
+from proxlearn.arrays import start_point
+from proxlearn.batch import detach
+from proxlearn.checkpoint import Learned, weights
+from proxlearn.families import Family
+from proxlearn.problem import Problem
+from proxlearn.scheme import Scheme, State
+from proxlearn.solver import solve
+from proxlearn.training import snapshot
+from proxlearn.training.config import TrainConfig
+from proxlearn.training.memory import keep_freed_memory
+from proxlearn.training.ranks import Ranks
+
+VALIDATION_STREAM = 2**31
+"""In place of the step number where the validation problems are drawn: no training step has it."""
+PATIENCE = 20
+"""Bad minibatches in a row after which training gives up."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a watcher of the training is told after each step."""
+
+    step: int
+    steps: int
+    loss: float
+    validation: float
+    best: float
+    skipped: int
+    seconds: float
+
+
+def train(
+    family: str | Family,
+    config: TrainConfig | None = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    checkpoint_seconds: float = 120.0,
+    device: str = "cpu",
+    watch: Callable[[Report], None] | None = None,
+    card: Mapping[str, Any] | None = None,
+) -> Learned:
+    """Learn a rule from problems of a family.
+
+    With `out`, the weights end in that file, a log beside it (``.jsonl``), and a checkpoint
+    (``.resume``) every `checkpoint_seconds`, from which ``resume=True`` goes on to the same bits.
+    Under torchrun every rank draws its own problems and the gradients are averaged. Training that
+    cannot recover from bad minibatches stops with the status "diverged" on its card and the best
+    weights so far. `card` is added to the card.
+
+    >>> import proxlearn as pl
+    >>> family = pl.families.GaussianLasso(m=10, n=20, nonzeros=2)
+    >>> config = pl.TrainConfig(rule="compact", steps=2, horizon=10, unroll=10, batch=4)
+    >>> pl.train(family, config).card["status"]
+    'finished'
+    """
+    keep_freed_memory()
+    config = config or TrainConfig()
+    with Ranks.join(device) as ranks:
+        run = Training(families.get(family), config, ranks, device)
+        file = None if out is None else Path(out)
+        if resume:
+            snapshot.restore(run, file)
+        last_write = time.monotonic()
+        while run.step < config.steps and run.status == "running":
+            run.minibatch()
+            if watch is not None and ranks.first:
+                watch(run.report())
+            if file is not None and time.monotonic() - last_write >= checkpoint_seconds:
+                snapshot.write(run, file)
+                last_write = time.monotonic()
+        return snapshot.finish(run, file, dict(card or {}))
+
+
+class Training:
+    """The mutable part of a training: weights, Adam's state, the best so far."""
+
+    def __init__(self, family: Family, config: TrainConfig, ranks: Ranks, device: str):
+        self.family, self.config, self.ranks, self.device = family, config, ranks, device
+        self.rule = config.new_rule().to(device)
+        self.optimizer = Scheme(self.rule)
+        self.adam = torch.optim.Adam(self.rule.parameters(), lr=config.lr)
+        self.step, self.skipped, self.bad_in_a_row, self.status = 0, 0, 0, "running"
+        self.loss = self.validation = self.best = math.inf
+        self.best_weights = {k: t.clone() for k, t in weights(self.rule).items()}
+        self.log: list[dict[str, float]] = []
+        self.held_out: tuple[Problem, Tensor] | None = None
+        self.spent, self.began = 0.0, time.monotonic()
+
+    def minibatch(self) -> None:
+        """One minibatch: the horizon in segments, an Adam step after each, then perhaps a look."""
+        problem = self.problems(self.step, self.config.batch, self.ranks.rank)
+        optimum = self.optimum(problem) if self.config.loss == "log-gap" else None
+        for group in self.adam.param_groups:
+            group["lr"] = self.learning_rate()
+        state, losses = self.optimizer.init(problem, start_point(problem, None)), []
+        for _ in range(self.segments()):
+            state, loss = self.segment(problem, detach(state), optimum)
+            if not self.update(loss):
+                self.skipped += 1
+                self.bad_in_a_row += 1
+                break
+            losses.append(float(loss.detach()))
+        else:
+            self.bad_in_a_row = 0
+            self.loss = sum(losses) / len(losses)
+        self.step += 1
+        if self.step % self.config.validate_every == 0 or self.step == self.config.steps:
+            self.validate()
+        self.log.append({"step": self.step, "loss": self.loss, "validation": self.validation})
+        if self.bad_in_a_row >= PATIENCE:
+            self.status = "diverged"
+
+    def segments(self) -> int:
+        """How many segments of the horizon this step runs."""
+        full = self.config.horizon // self.config.unroll
+        if self.step >= self.config.warmup:
+            return full
+        return 1 + (full - 1) * self.step // self.config.warmup
+
+    def learning_rate(self) -> float:
+        """Constant, or half a cosine."""
+        if self.config.schedule == "constant":
+            return self.config.lr
+        return self.config.lr * 0.5 * (1 + math.cos(math.pi * self.step / self.config.steps))
+
+    def segment(
+        self, problem: Problem, state: State, optimum: Tensor | None
+    ) -> tuple[State, Tensor]:
+        """`unroll` iterations with a graph; the loss is the mean over y_1, ..., y_unroll."""
+        values = []
+        for k in range(self.config.unroll):
+            state = self.optimizer.step(problem, state)
+            if k > 0:  # an iteration evaluates f at the y it starts from
+                assert state.at is not None
+                values.append(state.at.value + problem.r.value(state.at.point))
+        F = torch.stack([*values, problem.objective(state.y)])
+        if optimum is None:
+            return state, F.mean()
+        # F* is known to some digits only: whatever lies below it takes its place.
+        torch.minimum(optimum, F.detach().nan_to_num(nan=torch.inf).amin(0), out=optimum)
+        return state, ((F - optimum) / optimum + self.config.floor).log().mean()
+
+    def update(self, loss: Tensor) -> bool:
+        """Backpropagate and take an Adam step; False, and no step, if anything is not finite."""
+        self.adam.zero_grad()
+        loss.backward()
+        parameters = list(self.rule.parameters())
+        grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+        flat = self.ranks.mean(torch.cat([g.reshape(-1) for g in grads]))
+        norm = flat.norm()
+        if not bool(norm.isfinite()):
+            return False
+        if self.config.clip is not None:
+            flat = flat * (self.config.clip / norm).clamp(max=1)
+        for p, g in zip(parameters, flat.split([p.numel() for p in parameters]), strict=True):
+            p.grad = g.reshape(p.shape)
+        self.adam.step()
+        return True
+
+    def problems(self, stream: int, count: int, rank: int) -> Problem:
+        """Fresh problems of a step and a rank: a seed of their own, whatever came before."""
+        generator = torch.Generator().manual_seed(_mix(self.config.seed, stream, rank))
+        problem = self.family.sample(count, generator)
+        return problem.to(device=self.device) if self.device != "cpu" else problem
+
+    def optimum(self, problem: Problem) -> Tensor:
+        """F*, (B,), to about seven digits where FISTA gets there in 400 iterations."""
+        found = solve(problem, "fista-restart", tol=2e-5, max_iter=400)
+        return found.objective.to(problem.dtype)
+
+    @torch.no_grad()
+    def validate(self) -> None:
+        """The score on a fixed set: the mean over k of log10 of the mean relative gap at x_k."""
+        if not self.ranks.first:
+            return
+        if self.held_out is None:
+            problem = self.problems(VALIDATION_STREAM, self.config.validation, rank=0)
+            self.held_out = problem, self.optimum(problem)
+        problem, optimum = self.held_out
+        state, logs = self.optimizer.init(problem, start_point(problem, None)), []
+        for _ in range(self.config.horizon):
+            state = self.optimizer.step(problem, state)
+            gap = (problem.objective(state.x) - optimum) / optimum
+            logs.append(gap.nan_to_num(nan=10.0).clamp(1e-7, 10).mean().log10())
+        self.validation = float(torch.stack(logs).mean())
+        if self.validation < self.best:
+            self.best = self.validation
+            self.best_weights = {k: t.clone() for k, t in weights(self.rule).items()}
+
+    def report(self) -> Report:
+        """Where the training stands."""
+        seconds = self.spent + time.monotonic() - self.began
+        steps = self.config.steps
+        return Report(
+            self.step, steps, self.loss, self.validation, self.best, self.skipped, seconds
+        )
+
+
+def _mix(seed: int, step: int, rank: int) -> int:
+    """A seed for (seed, step, rank): a weighted sum, scrambled by splitmix64."""
+    z = (seed * 0x9E3779B97F4A7C15 + step * 0xBF58476D1CE4E5B9 + rank * 0x94D049BB133111EB) % 2**64
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+    return (z ^ (z >> 31)) % 2**63

@@ -1,0 +1,46 @@
+"""Several processes under torchrun, or one without it."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch.distributed as dist
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Which of how many processes this is."""
+
+    rank: int = 0
+    count: int = 1
+
+    @property
+    def first(self) -> bool:
+        """True for the rank that validates and writes."""
+        return self.rank == 0
+
+    @classmethod
+    @contextmanager
+    def join(cls, device: str) -> Iterator["Ranks"]:
+        """The group that torchrun started this process in (gloo on CPUs, nccl on GPUs)."""
+        if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
+            yield cls()
+            return
+        joined_here = not dist.is_initialized()
+        if joined_here:
+            dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+        try:
+            yield cls(dist.get_rank(), dist.get_world_size())
+        finally:
+            if joined_here:
+                dist.destroy_process_group()
+
+    def mean(self, flat: Tensor) -> Tensor:
+        """The mean of a vector over the ranks: one all-reduce."""
+        if self.count == 1:
+            return flat
+        total = flat.clone()
+        dist.all_reduce(total)
+        return total / self.count

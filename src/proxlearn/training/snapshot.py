@@ -1,0 +1,113 @@
+"""A training's files: the checkpoint it resumes from, its log, and the finished weights."""
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+import proxlearn
+from proxlearn.checkpoint import Learned, describe, read_tensors, weights, write_tensors
+from proxlearn.errors import InputError
+from proxlearn.families import Family
+
+if TYPE_CHECKING:
+    from proxlearn.training.loop import Training
+
+COUNTERS = ("step", "skipped", "bad_in_a_row", "loss", "validation", "best", "log")
+
+
+def write(run: "Training", out: Path) -> None:
+    """Everything that the rest of a training depends on, in one file, whole or not at all."""
+    if not run.ranks.first:
+        return
+    tensors = {f"rule.{k}": t for k, t in weights(run.rule).items()}
+    tensors |= {f"best.{k}": t for k, t in run.best_weights.items()}
+    for i, p in enumerate(run.rule.parameters()):
+        tensors |= {f"adam.{i}.{name}": value for name, value in run.adam.state[p].items()}
+    state = {name: getattr(run, name) for name in COUNTERS}
+    state |= {"identity": _identity(run), "seconds": run.report().seconds}
+    write_tensors(_beside(out, "resume"), tensors, {"training": json.dumps(state)})
+
+
+def restore(run: "Training", out: Path | None) -> None:
+    """Go on from the checkpoint beside `out`; from the beginning if there is none."""
+    if out is None:
+        raise InputError("resume needs `out`, the file whose training is to go on")
+    file = _beside(out, "resume")
+    if not file.exists():
+        return
+    tensors, metadata = read_tensors(file)
+    try:
+        state = json.loads(metadata["training"])
+        same = state["identity"] == json.loads(json.dumps(_identity(run)))
+    except (KeyError, ValueError, TypeError):
+        raise InputError(f"{file} is not a training's checkpoint; remove it") from None
+    if not same:
+        raise InputError(
+            f"{file} belongs to a training with another family or configuration; "
+            "use the same ones, or remove it to start afresh"
+        )
+    run.rule.load_state_dict(_part(tensors, "rule."))
+    run.best_weights = _part(tensors, "best.")
+    for i, p in enumerate(run.rule.parameters()):
+        run.adam.state[p] = _part(tensors, f"adam.{i}.")
+    for name in COUNTERS:
+        setattr(run, name, state[name])
+    run.spent = state["seconds"]
+
+
+def finish(run: "Training", out: Path | None, card: dict[str, Any]) -> Learned:
+    """The best weights with their card; written with the log, the checkpoint removed."""
+    run.rule.load_state_dict(run.best_weights)
+    report = run.report()
+    learned = Learned(
+        run.rule,
+        {
+            "licence": "BSD-3-Clause",
+            **card,
+            "rule": describe(run.rule),
+            **_identity(run),
+            "status": "finished" if run.status == "running" else run.status,
+            "training": {
+                "steps": run.step,
+                "ranks": run.ranks.count,
+                "skipped_minibatches": run.skipped,
+                "validation_score": run.best,
+                "minutes": round(report.seconds / 60, 1),
+            },
+            "versions": {
+                "proxlearn": proxlearn.__version__,
+                "torch": torch.__version__,
+                "python": platform.python_version(),
+            },
+        },
+    )
+    if out is not None and run.ranks.first:
+        _beside(out, "jsonl").write_text("".join(json.dumps(line) + "\n" for line in run.log))
+        learned.save(out)
+        _beside(out, "resume").unlink(missing_ok=True)
+    return learned
+
+
+def describe_family(family: Family) -> dict[str, Any]:
+    """Name and parameters of a family, as a card holds them."""
+    return {"name": type(family).__name__, **asdict(family)}  # type: ignore[call-overload]
+
+
+def _identity(run: "Training") -> dict[str, Any]:
+    """What a checkpoint must agree on to be resumed."""
+    config = {**asdict(run.config), "settings": dict(run.config.settings)}
+    return {"family": describe_family(run.family), "config": config}
+
+
+def _beside(out: Path, suffix: str) -> Path:
+    return out.with_name(f"{out.stem}.{suffix}")
+
+
+def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {k[len(prefix) :]: t for k, t in tensors.items() if k.startswith(prefix)}
