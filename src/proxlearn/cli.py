@@ -38,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if message is None:
             raise
         return _fail(f"error: {message().strip().rstrip('.')}; see proxlearn --help", 2)
+    if code == 130:  # how newer versions of typer report an interrupt
+        return _fail("interrupted", 130)
     return code if isinstance(code, int) else 0
 
 
