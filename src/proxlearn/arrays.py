@@ -28,10 +28,11 @@ def to_tensor(name: str, value: Any) -> Tensor:
             raise InputError(
                 f"{name} has dtype {array.dtype}; expected real numbers (float or integer)"
             )
-        if array.dtype.itemsize > 8 or not array.dtype.isnative:
-            array = array.astype(np.float64)
+        native = np.dtype(np.float64) if array.dtype.itemsize > 8 else array.dtype.newbyteorder("=")
         # A copy only where torch needs one: strides it cannot take, or memory it may not write.
-        value = torch.from_numpy(np.require(array, requirements=["C", "W"]))
+        usable = all(stride >= 0 for stride in array.strides) and array.flags.writeable
+        array = array.astype(native, order="C", copy=not usable)
+        value = torch.from_numpy(array)
     if value.layout != torch.strided:
         raise InputError(f"{name} is sparse; expected a dense array: only A may be sparse")
     if value.is_complex():
