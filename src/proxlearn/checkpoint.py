@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,15 +67,22 @@ def weights(rule: nn.Module) -> dict[str, Tensor]:
 
 def build(description: Mapping[str, Any], generator: torch.Generator | None = None) -> LearnedRule:
     """A rule of a kind and its settings, with fresh weights."""
-    kind, settings = description.get("kind"), dict(description.get("settings", {}))
+    kind, settings = description.get("kind"), description.get("settings", {})
     if kind not in KINDS:
         raise unknown("kind of rule", kind, KINDS)
     rule = KINDS[str(kind)]
-    try:
-        made: LearnedRule = rule(rule.Settings(**settings), generator)
-    except TypeError as error:
-        raise InputError(f"settings {settings} do not fit a {kind} rule ({error})") from None
-    return made
+    defaults = asdict(rule.Settings())
+    if not isinstance(settings, Mapping) or not settings.keys() <= defaults.keys():
+        names = ", ".join(defaults)
+        raise InputError(f"settings {settings} do not fit a {kind} rule; it has {names}")
+    for name, value in settings.items():
+        if not isinstance(
+            value, (float, int) if isinstance(defaults[name], float) else type(defaults[name])
+        ):
+            raise InputError(
+                f"setting {name} is {value!r}; expected the like of {defaults[name]!r}"
+            )
+    return rule(rule.Settings(**settings), generator)
 
 
 def load(path: str | os.PathLike[str]) -> Learned:
@@ -153,5 +161,6 @@ def write_tensors(
             os.fsync(out.fileno())
         os.replace(partial, file)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink()
         raise InputError(f"cannot write {file} ({error.strerror}); choose another place") from None

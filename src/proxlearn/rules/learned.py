@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from proxlearn.errors import InputError
 from proxlearn.problem import Problem
 from proxlearn.scheme import Coefficients, View
 
@@ -40,6 +41,12 @@ class LearnedRule(nn.Module, ABC):
     def __call__(self, view: View, memory: Any) -> tuple[Coefficients, Any]:
         """Skips the hooks of nn.Module, which rules do not use."""
         return self.forward(view, memory)
+
+
+def check_size(name: str, value: int, largest: int) -> None:
+    """A number of units or layers, from a file perhaps: at least one, and not absurd."""
+    if not 1 <= value <= largest:
+        raise InputError(f"setting {name} is {value}; expected 1 to {largest}")
 
 
 def uniform(generator: torch.Generator | None, bound: float, *shape: int) -> nn.Parameter:

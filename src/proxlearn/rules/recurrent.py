@@ -11,7 +11,7 @@ from torch.nn.functional import softplus
 
 from proxlearn.errors import unknown
 from proxlearn.problem import Problem
-from proxlearn.rules.learned import LearnedRule, uniform
+from proxlearn.rules.learned import LearnedRule, check_size, uniform
 from proxlearn.rules.lstm import LstmCell, linear
 from proxlearn.scheme import Coefficients, View
 
@@ -56,6 +56,8 @@ class RecurrentSettings:
         ]:
             if getattr(self, name) not in known:
                 raise unknown(name, getattr(self, name), known)
+        check_size("hidden", self.hidden, 256)
+        check_size("layers", self.layers, 8)
 
 
 class Hidden(NamedTuple):

@@ -1,0 +1,21 @@
+"""How every shipped model was trained: a family and a configuration under its name."""
+
+from dataclasses import replace
+
+from proxlearn.families import Family, GaussianLasso, GaussianLogistic
+from proxlearn.training import TrainConfig
+
+PAPER = TrainConfig(schedule="cosine")
+"""The paper's setting (500 minibatches of 64, horizon 100 in segments of 20, Adam from 1e-2)."""
+ABLATION = replace(PAPER, steps=100)
+"""A fifth of the paper's minibatches, on problems of 100x200: for the ablation's comparisons."""
+SMALL_LASSO = GaussianLasso(m=100, n=200, nonzeros=20)
+
+RECIPES: dict[str, tuple[Family, TrainConfig]] = {
+    "lasso-pa": (GaussianLasso(), PAPER),
+    "logistic-pa": (GaussianLogistic(), replace(PAPER, settings={"activation": "softplus"})),
+    **{
+        f"lasso-{rule}": (SMALL_LASSO, replace(ABLATION, rule=rule))
+        for rule in ("p", "a", "pba", "pba1", "pba2", "pba12")
+    },
+}

@@ -1,0 +1,155 @@
+"""What every rule with weights promises, over one table."""
+
+import pytest
+import torch
+
+import proxlearn as pl
+from counting import Counting
+from leaves import same
+from proxlearn.checkpoint import Learned, build
+from proxlearn.scheme import Scheme, View
+from proxlearn.smooth import LeastSquares
+
+RULES = {
+    **{v: ("recurrent", {"learns": v}) for v in ["p", "a", "pa", "pba", "pba1", "pba2", "pba12"]},
+    "softplus": ("recurrent", {"activation": "softplus"}),
+    "at x": ("recurrent", {"looks_at": "x"}),
+    "gaussian start": ("recurrent", {"start": "gaussian"}),
+    "compact": ("compact", {}),
+}
+FAMILIES = ["gaussian-lasso", "gaussian-logistic", "gaussian-nnls", "gaussian-simplex",
+            "gaussian-group-lasso", "gaussian-softmax"]  # fmt: skip
+SIZES = {"gaussian-group-lasso": {"nonzeros": 2}, "gaussian-softmax": {"nonzeros": 3}}
+
+
+def rule(name, dtype=torch.float64):
+    """Weights that are random everywhere, also where training starts from zero."""
+    kind, settings = RULES[name]
+    generator = torch.Generator().manual_seed(1)
+    made = build({"kind": kind, "settings": settings}, generator)
+    with torch.no_grad():
+        for p in made.parameters():
+            p += 0.1 * torch.randn(p.shape, generator=generator)
+    return made.to(dtype)
+
+
+def problem(family="gaussian-lasso", dtype=torch.float64, batch=3):
+    sizes = {"m": 20, "n": 30, "nonzeros": 5, **SIZES.get(family, {})}
+    return pl.families.NAMES[family](**sizes).sample(batch, 0, dtype=dtype)
+
+
+def run(optimizer, p, steps=6):
+    state = optimizer.init(p, torch.zeros(p.batch, p.n, dtype=p.dtype))
+    for _ in range(steps):
+        state = optimizer.step(p, state)
+    return state
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_step_is_pure(name):
+    p, optimizer = problem(), Scheme(rule(name))
+    state = run(optimizer, p)
+    one, two = optimizer.step(p, state), optimizer.step(p, state)
+    assert same(one, two)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_an_instance_gets_the_answer_it_gets_alone(name):
+    p, optimizer = problem(), Scheme(rule(name))
+    together = run(optimizer, p).x
+    for i in range(p.batch):
+        alone = run(optimizer, p.select(torch.tensor([i]))).x[0]
+        assert torch.allclose(together[i], alone, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_it_takes_the_declared_number_of_gradients(name):
+    p, optimizer = problem(), Scheme(rule(name))
+    A = Counting(p.f.A)
+    state = run(optimizer, p, steps=1)  # at the start x is y, and one gradient serves both
+    for _ in range(5):
+        state = optimizer.step(pl.Problem(LeastSquares(A, p.f.b), p.r), state)
+    assert A.calls == {"forward": 5 * optimizer.gradients, "adjoint": 5 * optimizer.gradients}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_unrolled_gradient_equals_finite_differences(name):
+    p, made = problem(batch=2), rule(name)
+    optimizer = Scheme(made)
+    # The compact rule takes its instance-wise inputs as constants: exact over one iteration.
+    steps = 1 if name == "compact" else 4
+
+    def loss():
+        return p.objective(run(optimizer, p, steps).y).mean()
+
+    loss().backward()
+    generator = torch.Generator().manual_seed(0)
+    direction = [torch.randn(w.shape, generator=generator).double() for w in made.parameters()]
+    slope = sum(
+        float((w.grad * d).sum()) for w, d in zip(made.parameters(), direction, strict=True)
+    )
+    values = []
+    for h in (1e-6, -2e-6):
+        with torch.no_grad():
+            for w, d in zip(made.parameters(), direction, strict=True):
+                w += h * d
+            values.append(float(loss()))
+    assert slope == pytest.approx((values[0] - values[1]) / 2e-6, rel=2e-4, abs=1e-8)
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_it_runs_on_any_loss_and_penalty(name, family):
+    if family == "gaussian-group-lasso" and RULES[name][0] == "recurrent" and name != "a":
+        pytest.skip("the paper's rule gives every coordinate its own p, group l1 needs one a group")
+    p = problem(family, dtype=torch.float32)
+    x = run(Scheme(rule(name, torch.float32)), p, steps=3).x
+    assert x.dtype == torch.float32
+    assert bool(x.isfinite().all())
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("value", [0.0, 1e6, float("nan")])
+def test_weights_of_nonsense_end_in_an_honest_status(name, value):
+    made = rule(name, torch.float32)
+    with torch.no_grad():
+        for w in made.parameters():
+            w.fill_(value)
+    p = problem()
+    solution = pl.solve(p, Learned(made), tol=1e-6, max_iter=60)
+    best = pl.solve(p, "fista-restart", tol=1e-10, max_iter=5000).objective
+    for status, objective, gap, optimum in zip(
+        solution.status,
+        solution.objective.tolist(),
+        solution.gap.tolist(),
+        best.tolist(),
+        strict=True,
+    ):
+        assert gap >= objective - optimum - 1e-9 or status == "NUMERICAL_ERROR"
+        if status == "SOLVED":
+            assert objective - optimum <= 2e-6 * optimum
+
+
+def test_the_hidden_state_lives_outside_the_module():
+    made = rule("pa")
+    before = {k: v.clone() for k, v in made.state_dict().items()}
+    run(Scheme(made), problem())
+    assert same(before, dict(made.state_dict()))
+    assert not [k for k, v in vars(made).items() if isinstance(v, torch.Tensor)]
+
+
+def test_an_unlearned_coefficient_has_its_default():
+    p, made = problem(), rule("a")
+    state = run(Scheme(made), p)
+    c, _ = made(View(p, state.k, state.x, state.y, p.f.evaluate(state.y)), state.memory)
+    assert torch.equal(c.p, p.safe_step())
+    assert (c.b, c.b1, c.b2) == (1.0, 0.0, 0.0)
+
+
+def test_learned_biases_can_be_negative():
+    p, made = problem(), rule("pba12")
+    state = run(Scheme(made), p)
+    c, _ = made(View(p, state.k, state.x, state.y, p.f.evaluate(state.y)), state.memory)
+    assert c.b1.amin() < 0 or c.b2.amin() < 0
+    assert c.b.amin() >= 0
+    assert c.b.amax() <= 2

@@ -1,0 +1,163 @@
+"""Training: it learns, survives what goes wrong, and is the same however it is run."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+import torch
+
+import proxlearn as pl
+from proxlearn.checkpoint import weights
+from proxlearn.errors import InputError
+from proxlearn.operators import Dense
+from proxlearn.penalties import L1
+from proxlearn.smooth import LeastSquares
+from proxlearn.training.loop import Training
+from proxlearn.training.ranks import Ranks
+from training_worker import CONFIG, FAMILY
+
+WORKER = Path(__file__).parent / "training_worker.py"
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "TORCHELASTIC_ERROR_FILE": ""}
+
+
+def worker(*arguments, ranks=None, check=True):
+    """Run the worker, alone or as several ranks under torchrun."""
+    command = [sys.executable, str(WORKER), *map(str, arguments)]
+    if ranks:
+        # After a restart the ranks now and then miss each other at the first attempt to meet.
+        runner = ["-m", "torch.distributed.run", "--standalone", "--max-restarts=4"]
+        command = [sys.executable, *runner, f"--nproc-per-node={ranks}", *command[1:]]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
+    if check:
+        assert done.returncode == 0, done.stderr[-3000:]
+    return done
+
+
+def same_bits(one, other):
+    a, b = weights(pl.load(one).rule), weights(pl.load(other).rule)
+    return a.keys() == b.keys() and all(torch.equal(a[k], b[k]) for k in a)
+
+
+@pytest.mark.parametrize(
+    ("rule", "loss"), [("pa", "objective"), ("compact", "log-gap"), ("pba12", "objective")]
+)
+def test_a_short_training_lowers_the_validation_score(rule, loss):
+    config = replace(CONFIG, rule=rule, loss=loss, steps=15, horizon=20, unroll=10, batch=16)
+    scores = []
+    trained = pl.train(FAMILY, config, watch=lambda report: scores.append(report.validation))
+    untrained = Training(FAMILY, config, Ranks(), "cpu")
+    untrained.validate()
+    assert trained.card["training"]["validation_score"] < untrained.validation - 0.1
+    assert len(scores) == 15
+    assert trained.card["status"] == "finished"
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_seed_others(tmp_path):
+    for name, seed in [("a", 0), ("b", 0), ("c", 1)]:
+        pl.train(FAMILY, replace(CONFIG, steps=2, seed=seed), out=tmp_path / f"{name}.safetensors")
+    assert same_bits(tmp_path / "a.safetensors", tmp_path / "b.safetensors")
+    assert not same_bits(tmp_path / "a.safetensors", tmp_path / "c.safetensors")
+
+
+def test_training_leaves_the_global_random_state_alone():
+    before = torch.get_rng_state()
+    pl.train(FAMILY, replace(CONFIG, steps=1))
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_a_killed_training_resumes_to_the_same_bits(tmp_path):
+    worker(tmp_path / "whole.safetensors")
+    killed = tmp_path / "killed.safetensors"
+    done = worker(killed, "--kill-rank", 0, "--once", tmp_path / "marker", check=False)
+    assert done.returncode == -9
+    assert not killed.exists()
+    assert (tmp_path / "killed.resume").exists()
+    worker(killed, "--resume")
+    assert same_bits(killed, tmp_path / "whole.safetensors")
+    assert not (tmp_path / "killed.resume").exists()
+    log = (tmp_path / "killed.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in log] == list(range(1, CONFIG.steps + 1))
+    assert not [f for f in os.listdir(tmp_path) if f.endswith(".partial")]
+
+
+def test_resume_refuses_another_configuration(tmp_path):
+    out = tmp_path / "killed.safetensors"
+    worker(out, "--kill-rank", 0, "--once", tmp_path / "marker", check=False)
+    with pytest.raises(InputError, match="another family or configuration"):
+        pl.train(FAMILY, replace(CONFIG, lr=0.5), out=out, resume=True)
+
+
+class BothRanks(Training):
+    """One process that draws, for every step, the problems of two ranks."""
+
+    def problems(self, stream, count, rank):
+        parts = [super(BothRanks, self).problems(stream, count // 2, r) for r in (0, 1)]
+        A, b, lam = (
+            torch.cat([pick(p) for p in parts])
+            for pick in (lambda p: p.f.A.A, lambda p: p.f.b, lambda p: p.r.lam)
+        )
+        return pl.Problem(LeastSquares(Dense(A), b), L1(lam))
+
+
+def test_two_ranks_equal_one_with_the_double_batch(tmp_path):
+    worker(tmp_path / "two.safetensors", ranks=2)
+    two = json.loads((tmp_path / "two.jsonl").read_text().splitlines()[-1])
+    # Validation draws from its own stream in both, so only the training problems are doubled.
+    one = BothRanks(FAMILY, replace(CONFIG, batch=2 * CONFIG.batch), Ranks(), "cpu")
+    one.validate = lambda: None
+    while one.step < CONFIG.steps:
+        one.minibatch()
+    final = Training(FAMILY, CONFIG, Ranks(), "cpu")
+    final.rule.load_state_dict(one.rule.state_dict())
+    final.validate()
+    assert two["validation"] == pytest.approx(final.validation, rel=1e-4)
+
+
+def test_a_killed_rank_restarts_from_the_checkpoint_and_finishes(tmp_path):
+    worker(tmp_path / "whole.safetensors", ranks=2)
+    kill = ["--kill-rank", 1, "--once", tmp_path / "marker"]
+    worker(tmp_path / "killed.safetensors", "--resume", *kill, ranks=2)
+    assert (tmp_path / "marker").exists()
+    assert same_bits(tmp_path / "killed.safetensors", tmp_path / "whole.safetensors")
+    assert pl.load(tmp_path / "killed.safetensors").card["training"]["ranks"] == 2
+
+
+@dataclass(frozen=True)
+class Poisoned(pl.families.GaussianLasso):
+    """Every problem after the first `good` batches holds NaN."""
+
+    good: int = 3
+    drawn: list = field(default_factory=list)
+
+    def build(self, A, b):
+        self.drawn.append(0)
+        return super().build(A, b * float("nan") if len(self.drawn) > self.good else b)
+
+
+def test_bad_minibatches_are_skipped_counted_and_end_with_the_last_good_weights():
+    family = Poisoned(m=10, n=20, nonzeros=2, good=4)
+    trained = pl.train(family, replace(CONFIG, steps=100, validate_every=2))
+    assert trained.card["status"] == "diverged"
+    assert trained.card["training"]["skipped_minibatches"] == 20
+    assert all(bool(w.isfinite().all()) for w in weights(trained.rule).values())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rule": "papa"}, "unknown rule 'papa'"),
+        ({"horizon": 10, "unroll": 3}, "multiple"),
+        ({"steps": 0}, "steps is 0"),
+        ({"lr": -1.0}, "lr is -1"),
+        ({"loss": "l2"}, "unknown loss"),
+        ({"settings": {"hiden": 3}}, "settings"),
+    ],
+)
+def test_a_bad_configuration_is_one_clear_line(change, words):
+    with pytest.raises(InputError, match=words) as error:
+        replace(CONFIG, **change).new_rule()
+    assert "\n" not in str(error.value)
