@@ -57,8 +57,9 @@ def test_first_problems_of_a_larger_batch_are_those_of_a_smaller(family):
 def test_instances_are_drawn_one_after_the_other(family):
     generator = torch.Generator().manual_seed(3)
     batch = family.sample(3, 3)
+    sized = getattr(family, "fixed", lambda _: family)(generator)  # sizes are the batch's
     for i in range(3):
-        one = family.sample(1, generator)
+        one = sized.sample(1, generator)
         x = 0.1 * torch.randn(1, one.n, generator=torch.Generator().manual_seed(i))
         x = one.r.prox(x, torch.ones(1, 1))
         ours = batch.select(torch.tensor([i]))

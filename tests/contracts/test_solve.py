@@ -104,6 +104,16 @@ def test_max_iter(max_iter):
     assert "raise max_iter" in solution.status[0].advice
 
 
+def test_an_instance_that_ran_out_is_solved_only_if_it_meets_the_tolerance():
+    ran = pl.solve(alone(), tol=0, max_iter=20)
+    reached = (ran.gap / ran.objective).item()
+    assert 1e-8 < reached < 1e-1
+    just_missed = pl.solve(alone(), tol=0.99 * reached, max_iter=20)
+    assert torch.equal(just_missed.x, ran.x)
+    assert just_missed.status == (pl.Status.MAX_ITER,)
+    assert pl.solve(alone(), tol=1.01 * reached, max_iter=20).status == (pl.Status.SOLVED,)
+
+
 def test_time_limit_zero():
     solution = pl.solve(batch(), time_limit=0)
     assert solution.status == (pl.Status.TIME_LIMIT,) * B
