@@ -60,6 +60,18 @@ def test_runs_are_those_of_solve():
     assert bool((run.seconds.diff() > 0).all())
 
 
+def test_blocks_change_nothing(monkeypatch):
+    problem = SMALL.sample(5, 2, dtype=torch.float64)
+    whole = compare(problem, ["fista"], max_iter=20)
+    monkeypatch.setattr("proxlearn.comparison.BLOCK", 2)
+    blocks = compare(problem, ["fista"], max_iter=20)
+    torch.testing.assert_close(blocks.optimum, whole.optimum, rtol=1e-11, atol=0)
+    run = blocks.runs["fista"]
+    torch.testing.assert_close(run.objective, whole.runs["fista"].objective, rtol=1e-12, atol=0)
+    assert torch.equal(run.grad_evals, whole.runs["fista"].grad_evals)
+    assert run.seconds.shape == (21,)
+
+
 def test_gaps_are_relative_to_the_optimum_and_never_negative():
     problem = SMALL.sample(3, 1, dtype=torch.float64)
     result = compare(problem, ["fista-restart"], max_iter=1500)

@@ -11,8 +11,10 @@ from proxlearn import optimizers as registry
 from proxlearn.errors import InputError
 from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Problem
-from proxlearn.solver import Solution, Status, solve
+from proxlearn.solver import Progress, Status, solve
 
+BLOCK = 64
+"""Instances that are worked on at a time, so that float64 copies of the data stay small."""
 Watch = Callable[[str, int], None]
 """Told the name of the optimizer at work and its iteration, after each one."""
 
@@ -89,16 +91,23 @@ def optimum(
     >>> optimum(pl.lasso([[1.0, 0.0], [0.0, 1.0]], [3.0, 0.5], lam=1.0))
     tensor([2.6250], dtype=torch.float64)
     """
-    solution = _watched(problem.to(torch.float64), "fista-restart", "optimum", tol, max_iter, watch)
-    if not solution.solved:
-        missed = [i for i, s in enumerate(solution.status) if s != Status.SOLVED]
-        worst = (solution.gap / solution.objective.abs())[missed].max().item()
+    values, gaps, missed = [], [], []
+    for first in range(0, problem.batch, BLOCK):
+        part = _block(problem, first).to(torch.float64)
+        solution = solve(
+            part, "fista-restart", tol=tol, max_iter=max_iter, callback=_callback("optimum", watch)
+        )
+        missed += [first + i for i, s in enumerate(solution.status) if s != Status.SOLVED]
+        values.append(solution.objective)
+        gaps.append(solution.gap / solution.objective.abs())
+    if missed:
+        worst = torch.cat(gaps)[missed].max().item()
         raise InputError(
             f"the optimum of {len(missed)} of {problem.batch} instances is not certified to "
             f"{tol:g} after {max_iter} iterations (relative gap {worst:.1e}, the first is instance "
             f"{missed[0]}); raise max_iter or tol, or rescale the data"
         )
-    return solution.objective
+    return torch.cat(values)
 
 
 def compare(
@@ -113,7 +122,8 @@ def compare(
 
     `optimum` (B,) is F*, computed if not given; an optimizer that finds a smaller value lowers
     it, so no gap is negative. Lipschitz constants are computed before the clocks start: the
-    first optimizer would pay for all.
+    first optimizer would pay for all. Instances are run in blocks of `BLOCK`; a `watch` sees each
+    block's iterations.
 
     >>> import proxlearn as pl
     >>> problem = pl.families.GaussianLasso(m=20, n=40, nonzeros=4).sample(8, 0)
@@ -124,13 +134,41 @@ def compare(
     named = _named(optimizers)
     problem.lipschitz()
     best = _optimum(problem, optimum, watch)
-    runs = {}
-    for name, optimizer in named.items():
-        history = _watched(problem, optimizer, name, 0.0, max_iter, watch, record=True).history
-        assert history is not None
-        runs[name] = Run(history.objective, history.grad_evals, history.seconds)
-        best = torch.minimum(best, history.objective.amin(0))
+    runs = {name: _run(problem, opt, name, max_iter, watch) for name, opt in named.items()}
+    for run in runs.values():
+        best = torch.minimum(best, run.objective.amin(0))
     return Comparison(best, runs)
+
+
+def _run(
+    problem: Problem, optimizer: Optimizer, name: str, max_iter: int, watch: Watch | None
+) -> Run:
+    histories = []
+    for first in range(0, problem.batch, BLOCK):
+        part, callback = _block(problem, first), _callback(name, watch)
+        solution = solve(part, optimizer, tol=0, max_iter=max_iter, record=True, callback=callback)
+        assert solution.history is not None
+        histories.append(solution.history)
+    # A block whose every instance broke down ends early: its last row stands for the rest.
+    K = max(len(h.seconds) for h in histories)
+    return Run(
+        torch.cat([_extended(h.objective, K) for h in histories], 1),
+        torch.cat([_extended(h.grad_evals, K) for h in histories], 1),
+        torch.stack([_extended(h.seconds, K) for h in histories]).sum(0),
+    )
+
+
+def _extended(rows: Tensor, length: int) -> Tensor:
+    return torch.cat([rows, rows[-1:].expand(length - len(rows), *rows.shape[1:])])
+
+
+def _block(problem: Problem, first: int) -> Problem:
+    last = min(first + BLOCK, problem.batch)
+    return problem.select(torch.arange(first, last, device=problem.device))
+
+
+def _callback(name: str, watch: Watch | None) -> Callable[[Progress], None] | None:
+    return None if watch is None else lambda p: watch(name, p.iteration)
 
 
 def _named(optimizers: Mapping[str, Optimizer] | Sequence[str]) -> dict[str, Optimizer]:
@@ -151,16 +189,3 @@ def _optimum(problem: Problem, given: Tensor | None, watch: Watch | None) -> Ten
             f"optimum has shape {tuple(given.shape)}; expected ({problem.batch},), one an instance"
         )
     return given.to(dtype=torch.float64, device=problem.device)
-
-
-def _watched(
-    problem: Problem,
-    optimizer: str | Optimizer,
-    name: str,
-    tol: float,
-    max_iter: int,
-    watch: Watch | None,
-    record: bool = False,
-) -> Solution:
-    callback = None if watch is None else lambda p: watch(name, p.iteration)
-    return solve(problem, optimizer, tol=tol, max_iter=max_iter, record=record, callback=callback)

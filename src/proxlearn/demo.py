@@ -5,7 +5,7 @@ from proxlearn.comparison import Comparison, Watch, compare
 from proxlearn.errors import InputError
 
 OPTIMIZERS = ("ista", "fista", "fista-restart")
-MAX_ITER = 300
+MAX_ITER = 250
 LEVELS = (1e-3, 1e-6)
 """Mean relative gaps to which iterations and time are counted."""
 
