@@ -126,12 +126,13 @@ def simplex(n: int) -> Row:
 
 def group_l1(weighted: bool) -> Callable[[int], Row]:
     def build(n: int) -> Row:
-        groups = np.arange(n) % max(1, n // 2)  # two or three coordinates each, interleaved
+        # Two or three coordinates each, interleaved, and numbered against their order.
+        groups = np.arange(n)[::-1] % max(1, n // 2)
         G = groups.max() + 1
         w = 1 + np.arange(B * G).reshape(B, G) % 3 if weighted else np.ones((B, G))
         members = [np.flatnonzero(groups == g) for g in range(G)]
         return Row(
-            GroupL1(tensor(LAM), torch.as_tensor(groups), tensor(w) if weighted else None),
+            GroupL1(tensor(LAM), torch.as_tensor(groups.copy()), tensor(w) if weighted else None),
             n,
             lambda i, x: sum(
                 LAM[i] * w[i, g] * np.linalg.norm(x[:, k], axis=1) for g, k in enumerate(members)
