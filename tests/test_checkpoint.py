@@ -131,9 +131,9 @@ def test_a_missing_file_names_the_shipped_models():
 
 def test_nothing_half_written_is_left_where_saving_fails(trained, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot write"):
+    with pytest.raises(InputError, match="cannot be written"):
         trained.save(tmp_path / "file" / "rule.safetensors")
     (tmp_path / "folder.safetensors").mkdir()
-    with pytest.raises(InputError, match="cannot write"):
+    with pytest.raises(InputError, match="cannot be written"):
         trained.save(tmp_path / "folder.safetensors")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "folder.safetensors"]

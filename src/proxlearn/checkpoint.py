@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from proxlearn.errors import InputError, unknown
+from proxlearn.files import replacing
 from proxlearn.problem import Problem
 from proxlearn.rules import KINDS, LearnedRule
 from proxlearn.scheme import Scheme, State
@@ -150,17 +150,9 @@ def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 def write_tensors(
     path: str | os.PathLike[str], tensors: Mapping[str, Tensor], metadata: dict[str, str]
 ) -> None:
-    """Write to a temporary name beside the file, then rename: whole or not at all."""
-    file = Path(path)
-    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    """Tensors and metadata as one safetensors file, whole or not at all."""
     data = save({k: t.cpu() for k, t in tensors.items()}, metadata)
-    try:
-        with open(partial, "wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(partial, file)
-    except OSError as error:
-        with suppress(OSError):
-            partial.unlink()
-        raise InputError(f"cannot write {file} ({error.strerror}); choose another place") from None
+    with replacing(Path(path)) as partial, open(partial, "wb") as out:
+        out.write(data)
+        out.flush()
+        os.fsync(out.fileno())

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ from proxlearn.errors import InputError
 if TYPE_CHECKING:
     from proxlearn.comparison import Comparison, Watch
     from proxlearn.solver import Solution
+    from proxlearn.training import Report
 
 app = typer.Typer(
     name="proxlearn",
@@ -196,6 +197,67 @@ def _compare(
         print(f"wrote {folder / 'convergence.png'} and {folder / 'rows.csv'}")
 
 
+@app.command("train")
+def _train(
+    family: Annotated[str, typer.Argument(help="Name of a family, such as gaussian-lasso.")],
+    out: Annotated[str, typer.Option(help="File for the weights, .safetensors.")],
+    rule: Annotated[
+        str, typer.Option(help="compact, or what the LSTM learns: p, a, pa, pba, ...")
+    ] = "pa",
+    sizes: Annotated[
+        list[str] | None, typer.Option("--set", help="NAME=VALUE of the family, such as m=100.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--rule-set", help="NAME=VALUE of the rule.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="Minibatches (500).")] = None,
+    batch: Annotated[int | None, typer.Option(help="Problems in a minibatch (64).")] = None,
+    horizon: Annotated[int | None, typer.Option(help="Iterations on each (100).")] = None,
+    unroll: Annotated[int | None, typer.Option(help="Iterations in a segment (20).")] = None,
+    lr: Annotated[float | None, typer.Option(help="Step of Adam (0.01).")] = None,
+    schedule: Annotated[str | None, typer.Option(help="constant or cosine.")] = None,
+    loss: Annotated[str | None, typer.Option(help="objective, log-gap or log-mean-gap.")] = None,
+    seed: Seed = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on after an interruption.")] = False,
+    device: Annotated[str, typer.Option(help="Where to compute.")] = "cpu",
+) -> int:
+    """Learn a rule from problems of a family; then compare it on fresh ones.
+
+    Under torchrun every process draws its own problems, and the gradients are averaged.
+    """
+    from proxlearn.training.jobs import compare_trained, train_from_options
+
+    given = {"steps": steps, "batch": batch, "horizon": horizon, "unroll": unroll, "lr": lr}
+    with _training() as watch:
+        learned, trained_on = train_from_options(
+            family,
+            sizes or [],
+            {"rule": rule, "seed": seed, "schedule": schedule, "loss": loss, **given},
+            settings or [],
+            out=out,
+            resume=resume,
+            device=device,
+            watch=watch,
+        )
+    if learned is None:
+        return 0  # another rank reports
+    _show_comparison(compare_trained(out, learned, trained_on))
+    print(f"wrote {out}, validation score {learned.card['training']['validation_score']:.2f}")
+    if learned.card["status"] != "finished":
+        print("warning: training diverged; these are the best weights before", file=sys.stderr)
+    return 0 if learned.card["status"] == "finished" else 1
+
+
+@app.command("models")
+def _models() -> None:
+    """The shipped weights: what they were trained for, and what they were measured to do."""
+    from rich.console import Console
+
+    from proxlearn.report.tables import models_table
+
+    Console().print(models_table())
+
+
 def _show_comparison(result: "Comparison") -> None:
     from rich.console import Console
 
@@ -219,3 +281,32 @@ def _watching() -> Iterator["Watch | None"]:
     with Progress(*columns, MofNCompleteColumn(), console=console, transient=True) as progress:
         task = progress.add_task("", total=None)
         yield lambda name, k: progress.update(task, description=name, completed=k)
+
+
+@contextmanager
+def _training() -> Iterator["Callable[[Report], None] | None"]:
+    """A bar on stderr with loss, validation score and time left, if that is a terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    words = TextColumn("{task.description}")
+    columns = (BarColumn(), MofNCompleteColumn(), words, TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=None)
+
+        def watch(report: "Report") -> None:
+            text = f"loss {report.loss:.3f}, validation {report.validation:.2f}"
+            text += f", {report.skipped} skipped" if report.skipped else ""
+            progress.update(task, total=report.steps, completed=report.step, description=text)
+
+        yield watch

@@ -9,7 +9,7 @@ import secrets
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -281,4 +281,5 @@ def replacing(path: str | Path) -> Iterator[Path]:
     except OSError as error:
         raise InputError(f"output {path} cannot be written: {error.strerror or error}") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()

@@ -247,9 +247,9 @@ def _lanczos(A: Operator, failure: float = 1e-6, at_least: int = 12) -> Tensor:
     The largest Ritz value theta_k never exceeds the eigenvalue. It falls short by more than a
     fraction eps with probability below 1.648 sqrt(n) exp(-sqrt(eps) (2k - 1)) (Kuczynski and
     Wozniakowski, 1992): k is capped where this is `failure` for eps = `MARGIN`. An instance
-    stops earlier, after `at_least` steps, once the residual of its Ritz pair is below a quarter
-    of the margin. Returned is the root of theta_k (1 + MARGIN). Start and stop are an instance's
-    own, so the result does not depend on its neighbours.
+    stops earlier, after `at_least` steps, once the residual of its Ritz pair is below a
+    twentieth of the margin. Returned is the root of theta_k (1 + MARGIN). Start and stop are an
+    instance's own, so the result does not depend on its neighbours.
     """
     m, n = A.shape
     cap = math.ceil((math.log(1.648 * math.sqrt(n) / failure) / math.sqrt(MARGIN) + 1) / 2)
@@ -274,7 +274,7 @@ def _lanczos(A: Operator, failure: float = 1e-6, at_least: int = 12) -> Tensor:
             values, vectors = torch.linalg.eigh(_tridiagonal(alphas, betas))
             theta = torch.where(done, theta, values[:, -1])
             residual = beta * vectors[:, -1, -1].abs()
-            done = done | (residual <= 0.25 * MARGIN * theta)
+            done = done | (residual <= 0.05 * MARGIN * theta)
             if bool(done.all()):
                 break
         betas.append(beta)

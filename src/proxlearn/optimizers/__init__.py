@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from proxlearn import zoo
 from proxlearn.errors import unknown
 from proxlearn.optimizers.adam import Adam
 from proxlearn.optimizers.base import Optimizer, OptimizerState
@@ -23,12 +24,16 @@ NAMES: dict[str, Callable[[], Optimizer]] = {
 
 
 def get(optimizer: "str | Optimizer") -> Optimizer:
-    """The optimizer of that name, or the object itself."""
+    """The optimizer of that name, a shipped model or a file of weights; or the object itself."""
     if not isinstance(optimizer, str):
         return optimizer
-    if optimizer not in NAMES:
-        raise unknown("optimizer", optimizer, NAMES)
-    return NAMES[optimizer]()
+    if optimizer in NAMES:
+        return NAMES[optimizer]()
+    if zoo.has(optimizer) or optimizer.endswith(".safetensors"):
+        from proxlearn.checkpoint import load  # reads rules, which import optimizers' neighbours
+
+        return load(optimizer)
+    raise unknown("optimizer", optimizer, [*NAMES, *zoo.names()])
 
 
 __all__ = ["NAMES", "Adam", "Optimizer", "OptimizerState", "Subgradient", "get"]

@@ -2,6 +2,8 @@
 
 from rich.table import Table
 
+from proxlearn import zoo
+from proxlearn.checkpoint import load
 from proxlearn.comparison import Comparison
 from proxlearn.jobs import nonzeros
 from proxlearn.solver import Solution, Status
@@ -25,6 +27,22 @@ def solution_table(solution: Solution) -> Table:
     count = nonzeros(solution).double().mean().item()
     size = solution.x.shape[-1]
     table.add_row(f"non-zeros{mean}", f"{count:.6g} of {size}")
+    return table
+
+
+def models_table() -> Table:
+    """The shipped models: rule, training family, and the first of their measured results."""
+    table = Table(caption="iterations to a mean relative gap of 1e-3 / 1e-6")
+    for column in ("model", "rule", "weights", "trained on", "measured"):
+        table.add_column(column)
+    for name in zoo.names():
+        learned = load(name)
+        rule, card = learned.card["rule"], learned.card
+        kind = rule["settings"].get("learns", rule["kind"])
+        count = sum(p.numel() for p in learned.rule.parameters())
+        results = card.get("results", {})
+        measured = "\n".join(f"{test}: {' / '.join(map(str, k))}" for test, k in results.items())
+        table.add_row(name, kind, str(count), card["family"]["name"], measured)
     return table
 
 

@@ -39,6 +39,7 @@ class CompactRule(LearnedRule):
         super().__init__(settings)
         H = settings.hidden
         F = {"base": 3, "prox": 4, "sign": 4}[settings.features.split("+")[0]]
+        F += "dg" in settings.features
         G = 5 + ("cos" in settings.features)
 
         def uniform(*shape: int, fan: int) -> nn.Parameter:
@@ -69,6 +70,8 @@ class CompactRule(LearnedRule):
         raw = [g / lam, y / (lam * s), (y - x) / (lam * s)]
         if not feats.startswith("base"):
             raw.append((x_next - y) / (lam * s))
+        if "dg" in feats:
+            raw.append((g - last.grad) / lam if view.k else torch.zeros_like(g))
         u = torch.stack(raw, 1)
         if feats.startswith("sign"):
             u = u * torch.where(g >= 0, 1.0, -1.0)[:, None]

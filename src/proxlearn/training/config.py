@@ -11,7 +11,7 @@ from proxlearn.errors import InputError, unknown
 from proxlearn.rules import LearnedRule
 from proxlearn.rules.recurrent import VARIANTS
 
-LOSSES = ("objective", "log-gap")
+LOSSES = ("objective", "log-gap", "log-mean-gap")
 SCHEDULES = ("constant", "cosine")
 
 
@@ -65,6 +65,12 @@ class TrainConfig:
                 raise InputError(f"{name} is {getattr(self, name)}; expected a number > 0")
         if self.rule != "compact" and self.rule not in VARIANTS:
             raise unknown("rule", self.rule, ["compact", *VARIANTS])
+
+    @classmethod
+    def compact(cls, **changes: Any) -> "TrainConfig":
+        """What suits the compact rule: a loss in decades, a falling step, a growing horizon."""
+        preset = {"rule": "compact", "loss": "log-gap", "schedule": "cosine", "warmup": 10}
+        return cls(**{**preset, **changes})
 
     def new_rule(self) -> LearnedRule:
         """The rule with fresh weights drawn from the seed."""

@@ -104,7 +104,7 @@ class Training:
     def minibatch(self) -> None:
         """One minibatch: the horizon in segments, an Adam step after each, then perhaps a look."""
         problem = self.problems(self.step, self.config.batch, self.ranks.rank)
-        optimum = self.optimum(problem) if self.config.loss == "log-gap" else None
+        optimum = self.optimum(problem) if self.config.loss != "objective" else None
         for group in self.adam.param_groups:
             group["lr"] = self.learning_rate()
         state, losses = self.optimizer.init(problem, start_point(problem, None)), []
@@ -153,7 +153,10 @@ class Training:
             return state, F.mean()
         # F* is known to some digits only: whatever lies below it takes its place.
         torch.minimum(optimum, F.detach().nan_to_num(nan=torch.inf).amin(0), out=optimum)
-        return state, ((F - optimum) / optimum + self.config.floor).log().mean()
+        gap = (F - optimum) / optimum
+        if self.config.loss == "log-mean-gap":
+            gap = gap.mean(1)
+        return state, (gap + self.config.floor).log().mean()
 
     def update(self, loss: Tensor) -> bool:
         """Backpropagate and take an Adam step; False, and no step, if anything is not finite."""

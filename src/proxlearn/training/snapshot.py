@@ -14,6 +14,7 @@ import proxlearn
 from proxlearn.checkpoint import Learned, describe, read_tensors, weights, write_tensors
 from proxlearn.errors import InputError
 from proxlearn.families import Family
+from proxlearn.files import replacing
 
 if TYPE_CHECKING:
     from proxlearn.training.loop import Training
@@ -88,7 +89,8 @@ def finish(run: "Training", out: Path | None, card: dict[str, Any]) -> Learned:
         },
     )
     if out is not None and run.ranks.first:
-        _beside(out, "jsonl").write_text("".join(json.dumps(line) + "\n" for line in run.log))
+        with replacing(_beside(out, "jsonl")) as log:
+            log.write_text("".join(json.dumps(line) + "\n" for line in run.log))
         learned.save(out)
         _beside(out, "resume").unlink(missing_ok=True)
     return learned

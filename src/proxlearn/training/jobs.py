@@ -1,0 +1,78 @@
+"""Training from names and texts: what ``proxlearn train`` does."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from proxlearn import families, optimizers
+from proxlearn.checkpoint import Learned
+from proxlearn.comparison import Comparison, compare
+from proxlearn.errors import InputError
+from proxlearn.families import Family
+from proxlearn.files import check_folder
+from proxlearn.training.config import TrainConfig
+from proxlearn.training.loop import Report, train
+
+FRESH_SEED = 2**40
+"""Seed of the problems on which a trained rule is compared: no training draws from it."""
+
+
+def train_from_options(
+    family: str,
+    sizes: Sequence[str],
+    options: Mapping[str, Any],
+    settings: Sequence[str],
+    *,
+    out: str,
+    resume: bool = False,
+    device: str = "cpu",
+    watch: Callable[[Report], None] | None = None,
+) -> tuple[Learned | None, Family]:
+    """Train as the texts say; options that are None keep their defaults.
+
+    Returns the optimizer, or None on a rank that does not report, and the family.
+    """
+    if not out.endswith(".safetensors"):
+        raise InputError(f"the weights would go to {out!r}; expected a name ending in .safetensors")
+    check_folder(str(Path(out).parent))
+    chosen = sized(families.get(family), sizes)
+    given = {name: value for name, value in options.items() if value is not None}
+    given["settings"] = dict(_pair(text) for text in settings)
+    make = TrainConfig.compact if given.get("rule") == "compact" else TrainConfig
+    learned = train(chosen, make(**given), out=out, resume=resume, device=device, watch=watch)
+    reports = os.environ.get("RANK", "0") == "0"
+    return (learned if reports else None), chosen
+
+
+def compare_trained(name: str, learned: Learned, family: Family, count: int = 64) -> Comparison:
+    """The trained rule beside FISTA with restart on fresh problems of its family."""
+    problem = family.sample(count, FRESH_SEED)
+    named = {"fista-restart": optimizers.get("fista-restart"), Path(name).stem: learned}
+    return compare(problem, named, 100)
+
+
+def sized(family: Family, texts: Sequence[str]) -> Family:
+    """The family with some of its parameters changed, each given as NAME=VALUE."""
+    known = [f.name for f in fields(family)]  # type: ignore[arg-type]
+    changes = dict(_pair(text) for text in texts)
+    for name in changes:
+        if name not in known:
+            raise InputError(
+                f"{type(family).__name__} has no parameter {name!r}; it has {', '.join(known)}"
+            )
+    return replace(family, **changes) if changes else family  # type: ignore[type-var]
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    """NAME=VALUE, the value a whole number, a number or else a word."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise InputError(f"{text!r} is not of the form NAME=VALUE, such as m=100")
+    for number in (int, float):
+        try:
+            return name, number(value)
+        except ValueError:
+            continue
+    return name, value
