@@ -1,16 +1,21 @@
-"""A rule of a few hundred weights: inputs without units, no memory but the last point."""
+"""A rule of a few hundred weights: inputs without units, and no memory but the last point."""
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from proxlearn.problem import Problem
-from proxlearn.rules.learned import LearnedRule
+from proxlearn.rules.learned import LearnedRule, check_size, uniform
 from proxlearn.rules.lstm import linear
 from proxlearn.scheme import Coefficients, View
+
+COORDINATE, INSTANCE = 4, 5
+"""Number of inputs a coordinate, and an instance."""
+LEAST_LOG_P = -3.0
 
 
 @dataclass(frozen=True)
@@ -18,9 +23,12 @@ class CompactSettings:
     """What must be known beside the weights to rebuild the rule."""
 
     hidden: int = 16
-    max_log_p: float = 2.0
-    features: str = "base"
-    max_a: float = 1.0
+    """Units in each of the two hidden layers."""
+    largest_log_p: float = 2.0
+    """p is at most exp(this) / L."""
+
+    def __post_init__(self) -> None:
+        check_size("hidden", self.hidden, 256)
 
 
 class Last(NamedTuple):
@@ -33,80 +41,71 @@ class Last(NamedTuple):
 
 
 class CompactRule(LearnedRule):
+    """p = exp(u)/L and a = sigmoid(v), where u, v = MLP(inputs), the same for all coordinates.
+
+    With s = 1/L and lam the penalty's level, each coordinate shows the MLP
+
+        g/lam,   y/(lam s),   (y - x)/(lam s),   (g - g_last)/lam,      g = grad f(y),
+
+    compressed by sign(t) log(1 + |t|), and each instance shows all its coordinates the iteration
+    (log(1 + k) and 1/(1 + k)), the fraction of non-zeros, and two curvatures along the last step
+    relative to L: <dy, dg>/|dy|^2 and <dy, dg>/|dg|^2, all in logs. None of them has a unit:
+    rescaling A, b and lam changes nothing. Instance inputs only move the bias of the first layer.
+    The last layer starts at zero, p = 1/L and a = 1/2.
+    """
+
     Settings = CompactSettings
 
     def __init__(self, settings: CompactSettings, generator: torch.Generator | None = None):
         super().__init__(settings)
         H = settings.hidden
-        F = {"base": 3, "prox": 4, "sign": 4}[settings.features.split("+")[0]]
-        F += "dg" in settings.features
-        G = 5 + ("cos" in settings.features)
-
-        def uniform(*shape: int, fan: int) -> nn.Parameter:
-            return nn.Parameter((2 * torch.rand(*shape, generator=generator) - 1) / math.sqrt(fan))
-
-        self.w1, self.v1, self.b1 = (
-            uniform(H, F, fan=F + G),
-            uniform(G, H, fan=F + G),
-            uniform(H, fan=F + G),
-        )
-        self.w2, self.b2 = uniform(H, H, fan=H), uniform(H, 1, fan=H)
-        self.w3, self.b3 = nn.Parameter(torch.zeros(2, H)), nn.Parameter(torch.zeros(2, 1))
+        first = partial(uniform, generator, 1 / math.sqrt(COORDINATE + INSTANCE))
+        second = partial(uniform, generator, 1 / math.sqrt(H))
+        self.coordinate_weight, self.instance_weight = first(H, COORDINATE), first(INSTANCE, H)
+        self.first_bias = first(H)
+        self.hidden_weight, self.hidden_bias = second(H, H), second(H, 1)
+        self.head_weight = nn.Parameter(torch.zeros(2, H))
+        self.head_bias = nn.Parameter(torch.zeros(2, 1))
 
     def init(self, problem: Problem, x0: Tensor) -> Last:
+        """Where the penalty has no level, 0, which the first iteration replaces."""
         level = problem.r.level()
-        if level is None:
-            level = torch.zeros_like(x0[:, :1])
+        level = torch.zeros_like(x0[:, :1]) if level is None else level.expand(len(x0), -1)
         return Last(problem.safe_step(), level, x0, torch.zeros_like(x0))
 
     def forward(self, view: View, last: Last) -> tuple[Coefficients, Last]:
-        s, lam = last.step, last.level
-        g, x, y = view.at.grad, view.x, view.y
-        if view.k == 0:
-            scale = 0.1 * g.abs().amax(-1, keepdim=True) + torch.finfo(g.dtype).tiny
-            lam = torch.where(lam > 0, lam, scale)
-        feats = self.settings.features
-        x_next = view.problem.r.prox(y - s * g, s)
-        raw = [g / lam, y / (lam * s), (y - x) / (lam * s)]
-        if not feats.startswith("base"):
-            raw.append((x_next - y) / (lam * s))
-        if "dg" in feats:
-            raw.append((g - last.grad) / lam if view.k else torch.zeros_like(g))
-        u = torch.stack(raw, 1)
-        if feats.startswith("sign"):
-            u = u * torch.where(g >= 0, 1.0, -1.0)[:, None]
-        u = u.sign() * u.abs().log1p()
-        with torch.no_grad():
-            t = self._instance(view, last, x_next)
-        dt = self.w1.dtype
-        h = torch.relu(linear(self.w1, u.to(dt), (t.to(dt) @ self.v1 + self.b1)[:, :, None]))
-        h = torch.relu(linear(self.w2, h, self.b2))
-        out = linear(self.w3, h, self.b3).to(x.dtype)
-        p = s * out[:, 0].clamp(-3, self.settings.max_log_p).exp()
-        a = self.settings.max_a * torch.sigmoid(out[:, 1])
-        return Coefficients(p=view.problem.r.tie(p), a=a), Last(s, lam, y, g)
+        """Two matrix products a coordinate, then p and a."""
+        g, x, y, s = view.at.grad, view.x, view.y, last.step
+        lam = _level_or_gradient(last.level, g) if view.k == 0 else last.level
+        dg = g - last.grad if view.k else torch.zeros_like(g)
+        units = torch.stack([g / lam, y / (lam * s), (y - x) / (lam * s), dg / lam], 1)
+        inputs = (units.sign() * units.abs().log1p()).to(self.head_weight.dtype)
+        with torch.no_grad():  # constants to the training: their derivatives divide by zero
+            instance = _instance_inputs(view, last).to(inputs.dtype)
+        bias = (instance @ self.instance_weight + self.first_bias)[:, :, None]
+        hidden = torch.relu(linear(self.coordinate_weight, inputs, bias))
+        hidden = torch.relu(linear(self.hidden_weight, hidden, self.hidden_bias))
+        u, v = linear(self.head_weight, hidden, self.head_bias).to(x.dtype).unbind(1)
+        p = s * u.clamp(LEAST_LOG_P, self.settings.largest_log_p).exp()
+        return Coefficients(p=view.problem.r.tie(p), a=torch.sigmoid(v)), Last(s, lam, y, g)
 
-    def _instance(self, view: View, last: Last, x_next: Tensor) -> Tensor:
-        k, y = view.k, view.y
-        tiny = torch.finfo(y.dtype).tiny
-        s = last.step[:, 0]
-        active = (view.x != 0).to(y.dtype).mean(-1)
-        rows = [
-            torch.full_like(s, math.log1p(k)),
-            torch.full_like(s, 1 / (1 + k)),
-            (active + 1e-3).log(),
-        ]
-        if k == 0:
-            rows += [torch.zeros_like(s), torch.zeros_like(s)]
-        else:
-            dy, dg = y - last.y, view.at.grad - last.grad
-            dot = (dy * dg).sum(-1).clamp(min=0)
-            yy, gg = dy.square().sum(-1), dg.square().sum(-1)
-            rows += [
-                (s * dot / yy.clamp(min=tiny) + 1e-4).log(),
-                (dot / gg.clamp(min=tiny) / s + 1e-4).log().clamp(max=10),
-            ]
-        if "cos" in self.settings.features:
-            d1, d2 = y - x_next, x_next - view.x
-            rows.append((d1 * d2).sum(-1) / (d1.norm(dim=-1) * d2.norm(dim=-1)).clamp(min=tiny))
-        return torch.stack(rows, 1)
+
+def _level_or_gradient(level: Tensor, g: Tensor) -> Tensor:
+    """lam, or where there is none a tenth of the largest gradient: what lam is like elsewhere."""
+    scale = 0.1 * g.abs().amax(-1, keepdim=True)
+    level = torch.where(level > 0, level, scale)
+    return torch.where(level > 0, level, torch.ones_like(level))
+
+
+def _instance_inputs(view: View, last: Last) -> Tensor:
+    """Iteration, fraction of non-zeros and curvatures, (B, INSTANCE)."""
+    s, tiny = last.step[:, 0], torch.finfo(last.step.dtype).tiny
+    nonzero = (view.x != 0).to(s.dtype).mean(-1)
+    along = across = torch.zeros_like(s)
+    if view.k > 0:
+        dy, dg = view.y - last.y, view.at.grad - last.grad
+        dot = (dy * dg).sum(-1).clamp(min=0)
+        along = (s * dot / dy.square().sum(-1).clamp(min=tiny) + 1e-4).log()
+        across = (dot / (s * dg.square().sum(-1)).clamp(min=tiny) + 1e-4).log().clamp(max=10)
+    k = torch.full_like(s, view.k)
+    return torch.stack([k.log1p(), 1 / (1 + k), (nonzero + 1e-3).log(), along, across], 1)
