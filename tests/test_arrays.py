@@ -166,3 +166,10 @@ def test_start_is_a_copy():
 def test_bad_start(x0, match):
     with pytest.raises(InputError, match=match):
         start_point(pl.lasso(torch.ones(3, 4), torch.ones(2, 3), 0.1), x0)
+
+
+def test_a_masked_array_does_not_lose_its_mask():
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    with pytest.raises(InputError, match="masked"):
+        to_tensor("b", masked)
+    assert to_tensor("b", np.ma.array([1.0, 2.0])).tolist() == [1.0, 2.0]

@@ -19,6 +19,8 @@ def to_tensor(name: str, value: Any) -> Tensor:
 
     Integers and booleans become float64, half precision float32.
     """
+    if isinstance(value, np.ma.MaskedArray) and value.mask.any():
+        raise InputError(f"{name} has masked entries; expected a number everywhere: fill them")
     if not isinstance(value, Tensor):
         try:
             array = np.asarray(value)

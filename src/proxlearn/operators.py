@@ -14,6 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from proxlearn.errors import InputError
+
 EXACT_UP_TO = 64
 """Smaller side of A up to which the norm is exact; above it Lanczos with `MARGIN`, which for 64
 matrices of 250x500 takes the time of 20 gradients where the eigenvalues take that of 80."""
@@ -211,6 +213,11 @@ class MatrixFree(Operator):
 
     def _apply(self, product: Any, x: Tensor, size: int) -> Tensor:
         rows = x.reshape(-1, x.shape[-1])
+        if not self.tensors and x.requires_grad and torch.is_grad_enabled():
+            raise InputError(
+                "a gradient was asked for through an operator that works on NumPy vectors; train "
+                "on dense problems, or give an operator of tensors (tensors=True)"
+            )
         if self.tensors:
             out = torch.stack([product(row) for row in rows])
         else:

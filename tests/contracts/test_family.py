@@ -165,3 +165,8 @@ def test_true_answers_are_feasible(name):
     truth = family.truth(torch.Generator().manual_seed(0))
     assert family.sample(1, 0).r.value(truth[None]) == 0
     assert (truth != 0).sum() == family.nonzeros
+
+
+def test_an_empty_batch_is_refused_in_words():
+    with pytest.raises(InputError, match="batch is 0"):
+        families.get("gaussian-lasso").sample(0, 0)

@@ -6,9 +6,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse.linalg import LinearOperator
 
 from contracts.operator_table import BUILDERS, TensorProduct, gaussian, rows, torch_csr, with_zeros
 from proxlearn import operators
+from proxlearn.errors import InputError
 from proxlearn.operators import EXACT_UP_TO, MARGIN, Dense, MatrixFree, Sparse
 
 ROWS = rows()
@@ -206,3 +208,9 @@ def test_norm_is_deterministic_and_its_own(shape):
 def test_sparse_keeps_the_callers_csr_tensor():
     A = torch_csr(with_zeros(6, 4))
     assert Sparse(A).A is A
+
+
+def test_no_gradient_is_cut_silently_through_numpy():
+    A = MatrixFree(LinearOperator((2, 3), matvec=lambda x: x[:2], rmatvec=lambda r: r))
+    with pytest.raises(InputError, match="tensors=True"):
+        A.forward(torch.ones(1, 3, dtype=torch.float64, requires_grad=True))

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from proxlearn.errors import InputError
 from proxlearn.problem import Problem
 
 Seed = torch.Generator | int
@@ -36,6 +37,8 @@ class Family(ABC):
         `generator` is a torch.Generator or a seed; any seed, 0 included, gives the same bits
         again. `to` is passed to `Problem.to`: ``dtype=torch.float64``, ``device="cuda"``.
         """
+        if batch < 1:
+            raise InputError(f"batch is {batch}; expected at least one problem")
         if not isinstance(generator, torch.Generator):
             generator = torch.Generator().manual_seed(generator)
         family = self.fixed(generator)

@@ -36,7 +36,8 @@ class TrainConfig:
     """'constant', or 'cosine' from lr to 0 over the steps."""
     loss: str = "objective"
     """'objective': the mean of F(y_k), the paper's. 'log-gap': the mean of
-    log((F(y_k) - F*)/F* + floor), which weighs every decade of accuracy alike."""
+    log((F(y_k) - F*)/F* + floor), which weighs every decade of accuracy alike.
+    'log-mean-gap': the logarithm after the mean over the problems, so that the slowest count."""
     floor: float = 1e-6
     """Relative accuracy below which the log-gap loss sees no difference."""
     warmup: int = 0
@@ -44,13 +45,23 @@ class TrainConfig:
     clip: float | None = 1.0
     """Largest norm of the gradient; None for no limit."""
     validation: int = 64
-    """Problems in the fixed validation set."""
+    """Problems in a batch of the fixed validation set."""
+    validation_batches: int = 1
+    """Batches in that set: several for a family whose batches differ in kind or size."""
     validate_every: int = 10
     """Steps between validations; the best weights are kept."""
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "horizon", "unroll", "validation", "validate_every"):
+        for name in (
+            "steps",
+            "batch",
+            "horizon",
+            "unroll",
+            "validation",
+            "validate_every",
+            "validation_batches",
+        ):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; expected at least 1")
         if self.horizon % self.unroll:

@@ -98,7 +98,7 @@ class Training:
         self.loss = self.validation = self.best = math.inf
         self.best_weights = {k: t.clone() for k, t in weights(self.rule).items()}
         self.log: list[dict[str, float]] = []
-        self.held_out: tuple[Problem, Tensor] | None = None
+        self.held_out: list[tuple[Problem, Tensor]] | None = None
         self.spent, self.began = 0.0, time.monotonic()
 
     def minibatch(self) -> None:
@@ -188,22 +188,35 @@ class Training:
 
     @torch.no_grad()
     def validate(self) -> None:
-        """The score on a fixed set: the mean over k of log10 of the mean relative gap at x_k."""
+        """The score on a fixed set: the mean over iterations of log10 of the relative gap at x_k.
+
+        The gap is averaged over the problems before the logarithm, or after it where the loss is
+        "log-gap": as the loss does.
+        """
         if not self.ranks.first:
             return
         if self.held_out is None:
-            problem = self.problems(VALIDATION_STREAM, self.config.validation, rank=0)
-            self.held_out = problem, self.optimum(problem)
-        problem, optimum = self.held_out
+            self.held_out = [self.hold_out(i) for i in range(self.config.validation_batches)]
+        scores = [self.score(problem, optimum) for problem, optimum in self.held_out]
+        self.validation = sum(scores) / len(scores)
+        if self.validation < self.best:
+            self.best = self.validation
+            self.best_weights = {k: t.clone() for k, t in weights(self.rule).items()}
+
+    def hold_out(self, i: int) -> tuple[Problem, Tensor]:
+        """One batch of the validation set, and its optimal values."""
+        problem = self.problems(VALIDATION_STREAM + i, self.config.validation, rank=0)
+        return problem, self.optimum(problem)
+
+    def score(self, problem: Problem, optimum: Tensor) -> float:
+        """The validation score of one batch."""
         state, logs = self.optimizer.init(problem, start_point(problem, None)), []
         for _ in range(self.config.horizon):
             state = self.optimizer.step(problem, state)
             gap = (problem.objective(state.x) - optimum) / optimum
-            logs.append(gap.nan_to_num(nan=10.0).clamp(1e-7, 10).mean().log10())
-        self.validation = float(torch.stack(logs).mean())
-        if self.validation < self.best:
-            self.best = self.validation
-            self.best_weights = {k: t.clone() for k, t in weights(self.rule).items()}
+            gap = gap.nan_to_num(nan=10.0).clamp(1e-7, 10)
+            logs.append(gap.log10().mean() if self.config.loss == "log-gap" else gap.mean().log10())
+        return float(torch.stack(logs).mean())
 
     def report(self) -> Report:
         """Where the training stands."""
