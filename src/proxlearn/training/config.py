@@ -40,6 +40,8 @@ class TrainConfig:
     'log-mean-gap': the logarithm after the mean over the problems, so that the slowest count."""
     floor: float = 1e-6
     """Relative accuracy below which the log-gap loss sees no difference."""
+    reference: int = 400
+    """Iterations of FISTA with restart that the losses with a gap take F* from."""
     warmup: int = 0
     """Steps over which the horizon grows from one segment to its full length."""
     clip: float | None = 1.0

@@ -182,8 +182,8 @@ class Training:
         return problem.to(device=self.device) if self.device != "cpu" else problem
 
     def optimum(self, problem: Problem) -> Tensor:
-        """F*, (B,), to about seven digits where FISTA gets there in 400 iterations."""
-        found = solve(problem, "fista-restart", tol=2e-5, max_iter=400)
+        """F*, (B,), to about seven digits where FISTA gets there within `reference` iterations."""
+        found = solve(problem, "fista-restart", tol=2e-5, max_iter=self.config.reference)
         return found.objective.to(problem.dtype)
 
     @torch.no_grad()
