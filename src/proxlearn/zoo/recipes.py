@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from proxlearn.families import Family, GaussianLasso, GaussianLogistic
+from proxlearn.families import Family, GaussianLasso, GaussianLogistic, General, WideLogistic
 from proxlearn.training import TrainConfig
 
 PAPER = TrainConfig(schedule="cosine")
@@ -11,6 +11,18 @@ ABLATION = replace(PAPER, steps=100)
 """A fifth of the paper's minibatches, on problems of 100x200: for the ablation's comparisons."""
 SMALL_LASSO = GaussianLasso(m=100, n=200, nonzeros=20)
 
+WIDE = TrainConfig.compact(
+    steps=200,
+    batch=32,
+    horizon=200,
+    warmup=60,
+    reference=1000,
+    validation=16,
+    validation_batches=12,
+    settings={"hidden": 24},
+)
+"""For families whose batches differ in kind and size."""
+
 RECIPES: dict[str, tuple[Family, TrainConfig]] = {
     "lasso-pa": (GaussianLasso(), PAPER),
     "logistic-pa": (GaussianLogistic(), replace(PAPER, settings={"activation": "softplus"})),
@@ -18,4 +30,12 @@ RECIPES: dict[str, tuple[Family, TrainConfig]] = {
         f"lasso-{rule}": (SMALL_LASSO, replace(ABLATION, rule=rule))
         for rule in ("p", "a", "pba", "pba1", "pba2", "pba12")
     },
+    "lasso": (
+        GaussianLasso(),
+        TrainConfig.compact(
+            steps=800, horizon=40, loss="log-mean-gap", floor=1e-7, settings={"hidden": 24}
+        ),
+    ),
+    "logistic": (WideLogistic(lam_low=0.001), WIDE),
+    "general": (General(), WIDE),
 }
