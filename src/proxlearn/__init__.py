@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from proxlearn.problem import Problem as Problem
     from proxlearn.scheme import Coefficients as Coefficients
     from proxlearn.scheme import Scheme as Scheme
-    from proxlearn.solver import Solution as Solution
-    from proxlearn.solver import Status as Status
+    from proxlearn.solution import Solution as Solution
+    from proxlearn.solution import Status as Status
     from proxlearn.solver import solve as solve
     from proxlearn.training import TrainConfig as TrainConfig
     from proxlearn.training import train as train
@@ -46,8 +46,8 @@ _HOME = {
     "optimum": "comparison",
     "Coefficients": "scheme",
     "Scheme": "scheme",
-    "Solution": "solver",
-    "Status": "solver",
+    "Solution": "solution",
+    "Status": "solution",
     "solve": "solver",
     "Learned": "checkpoint",
     "load": "checkpoint",

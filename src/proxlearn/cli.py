@@ -13,7 +13,7 @@ from proxlearn.errors import InputError
 
 if TYPE_CHECKING:
     from proxlearn.comparison import Comparison, Watch
-    from proxlearn.solver import Solution
+    from proxlearn.solution import Solution
     from proxlearn.training import Report
 
 app = typer.Typer(

@@ -11,7 +11,8 @@ from proxlearn import optimizers as registry
 from proxlearn.errors import InputError
 from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Problem
-from proxlearn.solver import Progress, Status, solve
+from proxlearn.solution import Status
+from proxlearn.solver import Progress, solve
 
 BLOCK = 64
 """Instances that are worked on at a time, so that float64 copies of the data stay small."""

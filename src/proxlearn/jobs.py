@@ -11,7 +11,8 @@ from proxlearn import constructors
 from proxlearn.errors import InputError, unknown
 from proxlearn.files import check_output, read_matrix, read_vector, write_array
 from proxlearn.problem import Problem
-from proxlearn.solver import Solution, solve
+from proxlearn.solution import Solution
+from proxlearn.solver import solve
 
 
 @dataclass(frozen=True)

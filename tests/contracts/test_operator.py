@@ -11,7 +11,8 @@ from scipy.sparse.linalg import LinearOperator
 from contracts.operator_table import BUILDERS, TensorProduct, gaussian, rows, torch_csr, with_zeros
 from proxlearn import operators
 from proxlearn.errors import InputError
-from proxlearn.operators import EXACT_UP_TO, MARGIN, Dense, MatrixFree, Sparse
+from proxlearn.lanczos import MARGIN
+from proxlearn.operators import EXACT_UP_TO, Dense, MatrixFree, Sparse
 
 ROWS = rows()
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
@@ -92,7 +93,7 @@ def test_norm_is_computed_once_and_travels(name, monkeypatch):
     def forbidden(*args, **kwargs):
         raise AssertionError("the norm was computed again")
 
-    monkeypatch.setattr(operators, "_lanczos", forbidden)
+    monkeypatch.setattr(operators, "lanczos_norm", forbidden)
     monkeypatch.setattr(torch.linalg, "eigvalsh", forbidden)
     assert op.norm() is norm
     index = torch.tensor([1])

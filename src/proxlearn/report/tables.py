@@ -6,7 +6,7 @@ from proxlearn import zoo
 from proxlearn.checkpoint import load
 from proxlearn.comparison import Comparison
 from proxlearn.jobs import nonzeros
-from proxlearn.solver import Solution, Status
+from proxlearn.solution import Solution, Status
 
 
 def solution_table(solution: Solution) -> Table:
