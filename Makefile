@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench clean distclean
+.PHONY: help setup demo test lint format bench zoo clean distclean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -50,6 +50,10 @@ format: setup  ## let ruff fix and format
 
 bench: setup  ## benchmarks (BENCH_ARGS)
 	$(BIN)/python benchmarks/gradient.py $(BENCH_ARGS)
+	$(BIN)/python benchmarks/training.py $(BENCH_ARGS)
+
+zoo: setup  ## train and measure all shipped models again, into zoo/ (hours; resumes)
+	$(BIN)/python -m proxlearn.zoo --out zoo
 
 clean:  ## remove outputs and caches
 	rm -rf build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -40,10 +40,16 @@ def models_table() -> Table:
         rule, card = learned.card["rule"], learned.card
         kind = rule["settings"].get("learns", rule["kind"])
         count = sum(p.numel() for p in learned.rule.parameters())
-        results = card.get("results", {})
-        measured = "\n".join(f"{test}: {' / '.join(map(str, k))}" for test, k in results.items())
+        measured = "\n".join(
+            f"{test}: {_pair(result[name])} (FISTA with restart {_pair(result['fista-restart'])})"
+            for test, result in card.get("results", {}).items()
+        )
         table.add_row(name, kind, str(count), card["family"]["name"], measured)
     return table
+
+
+def _pair(iterations: list[int | None]) -> str:
+    return " / ".join("-" if k is None else str(k) for k in iterations)
 
 
 def comparison_table(result: Comparison, levels: tuple[float, ...]) -> Table:

@@ -15,6 +15,7 @@ from proxlearn.checkpoint import Learned, describe, read_tensors, weights, write
 from proxlearn.errors import InputError
 from proxlearn.families import Family
 from proxlearn.files import replacing
+from proxlearn.training.config import TrainConfig
 
 if TYPE_CHECKING:
     from proxlearn.training.loop import Training
@@ -101,10 +102,14 @@ def describe_family(family: Family) -> dict[str, Any]:
     return {"name": type(family).__name__, **asdict(family)}  # type: ignore[call-overload]
 
 
+def describe_config(config: TrainConfig) -> dict[str, Any]:
+    """A configuration, as a card holds it."""
+    return {**asdict(config), "settings": dict(config.settings)}
+
+
 def _identity(run: "Training") -> dict[str, Any]:
     """What a checkpoint must agree on to be resumed."""
-    config = {**asdict(run.config), "settings": dict(run.config.settings)}
-    return {"family": describe_family(run.family), "config": config}
+    return {"family": describe_family(run.family), "config": describe_config(run.config)}
 
 
 def _beside(out: Path, suffix: str) -> Path:

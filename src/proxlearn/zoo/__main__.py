@@ -1,36 +1,38 @@
-"""Train shipped models again: ``python -m proxlearn.zoo NAME ... [--out FOLDER]``.
+"""Train shipped models again, and measure them: ``python -m proxlearn.zoo [NAME ...]``.
 
-Without a name, all of them. A training that was interrupted goes on where it stopped.
+Without a name, all of them. A training that was interrupted goes on where it stopped; a model that
+is in the folder already is measured only. The results go into the model's card.
 """
 
 import argparse
 from pathlib import Path
 
-from proxlearn.errors import unknown
+from proxlearn.checkpoint import Learned, load
+from proxlearn.errors import InputError, unknown
 from proxlearn.training import Report, train
 from proxlearn.zoo.recipes import RECIPES
+from proxlearn.zoo.results import measure, tests_for
 
 
 def main() -> None:
-    """Train each model of the command line."""
+    """Train and measure each model of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m proxlearn.zoo")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(RECIPES))
     parser.add_argument("--out", type=Path, default=Path("zoo"), help="folder for the weights")
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
     for name in options.names or RECIPES:
         if name not in RECIPES:
             parser.error(str(unknown("model", name, RECIPES)))
-        family, config = RECIPES[name]
-        command = f"python -m proxlearn.zoo {name}"
-        train(
-            family,
-            config,
-            out=options.out / f"{name}.safetensors",
-            resume=True,
-            watch=_print,
-            card={"name": name, "command": command},
-        )
+        file = options.out / f"{name}.safetensors"
+        if not file.exists():
+            _train(name, file)
+        _measure(name, file)
+
+
+def _train(name: str, file: Path) -> None:
+    family, config = RECIPES[name]
+    card = {"name": name, "command": f"python -m proxlearn.zoo {name}"}
+    train(family, config, out=file, resume=True, watch=_print, card=card)
 
 
 def _print(report: Report) -> None:
@@ -41,6 +43,20 @@ def _print(report: Report) -> None:
             f"skipped {report.skipped} {report.seconds:.0f}s",
             flush=True,
         )
+
+
+def _measure(name: str, file: Path) -> None:
+    """Every test of the model; those whose data are not here keep their results."""
+    learned = load(file)
+    results = dict(learned.card.get("results", {}))
+    for test in tests_for(name):
+        try:
+            results[test] = measure({name: learned}, test)
+        except InputError as error:
+            print(f"{name}, {test}: not measured ({error})")
+            continue
+        print(f"{name}, {test}: {results[test]}", flush=True)
+        Learned(learned.rule, {**learned.card, "results": results}).save(file)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,56 @@
+"""The shipped models: cards that agree with the recipes, and weights that do what the cards say."""
+
+import json
+
+import pytest
+
+import proxlearn as pl
+from proxlearn import zoo
+from proxlearn.comparison import compare
+from proxlearn.training.snapshot import describe_config, describe_family
+from proxlearn.zoo.recipes import RECIPES
+from proxlearn.zoo.results import LEVELS, TESTS, tests_for
+
+REQUIRED = {"name", "command", "licence", "rule", "family", "config", "status", "training",
+            "versions", "results", "format"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", zoo.names())
+def test_the_card_agrees_with_the_recipe(name):
+    card = pl.load(name).card
+    family, config = RECIPES[name]
+    assert set(card) >= REQUIRED
+    assert card["name"] == name
+    assert card["status"] == "finished"
+    assert card["family"] == json.loads(json.dumps(describe_family(family)))
+    assert card["config"] == json.loads(json.dumps(describe_config(config)))
+    assert set(card["results"]) == set(tests_for(name))
+    for test, result in card["results"].items():
+        assert test in TESTS
+        assert set(result) == {name, "fista-restart"}
+
+
+@pytest.mark.parametrize("name", [n for n in zoo.names() if not n.startswith("logistic")])
+def test_the_weights_do_on_fresh_problems_what_the_card_says(name):
+    learned = pl.load(name)
+    expected = learned.card["results"]["gaussian-lasso"][name]
+    problem = pl.families.GaussianLasso().sample(24, 77)
+    result = compare(problem, {name: learned}, max_iter=max(k or 0 for k in expected) + 10)
+    for eps, k in zip(LEVELS, expected, strict=True):
+        found = result.iterations_to(name, eps)
+        assert found is not None
+        # The mean over 24 problems is that of 1,024 up to a few iterations.
+        assert abs(found - k) <= 2 + 0.15 * k
+
+
+def test_a_shipped_model_is_an_optimizer_by_name():
+    for name in zoo.names():
+        problem = pl.families.GaussianLasso(m=20, n=40, nonzeros=3).sample(2, 0)
+        x = pl.solve(problem, name, tol=0, max_iter=3).x
+        assert x.isfinite().all()
+
+
+def test_every_recipe_has_an_own_name_and_a_test():
+    for name in RECIPES:
+        assert tests_for(name)
+        assert name not in pl.optimizers.NAMES
