@@ -9,7 +9,7 @@ from proxlearn import zoo
 from proxlearn.comparison import compare
 from proxlearn.training.snapshot import describe_config, describe_family
 from proxlearn.zoo.recipes import RECIPES
-from proxlearn.zoo.results import LEVELS, TESTS, tests_for
+from proxlearn.zoo.results import LEVELS, TESTS, suite_of
 
 REQUIRED = {"name", "command", "licence", "rule", "family", "config", "status", "training",
             "versions", "results", "format"}  # fmt: skip
@@ -24,7 +24,7 @@ def test_the_card_agrees_with_the_recipe(name):
     assert card["status"] == "finished"
     assert card["family"] == json.loads(json.dumps(describe_family(family)))
     assert card["config"] == json.loads(json.dumps(describe_config(config)))
-    assert set(card["results"]) == set(tests_for(name))
+    assert set(card["results"]) == set(suite_of(name))
     for test, result in card["results"].items():
         assert test in TESTS
         assert set(result) == {name, "fista-restart"}
@@ -52,5 +52,5 @@ def test_a_shipped_model_is_an_optimizer_by_name():
 
 def test_every_recipe_has_an_own_name_and_a_test():
     for name in RECIPES:
-        assert tests_for(name)
+        assert suite_of(name)
         assert name not in pl.optimizers.NAMES

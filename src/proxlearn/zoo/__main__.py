@@ -11,7 +11,7 @@ from proxlearn.checkpoint import Learned, load
 from proxlearn.errors import InputError, unknown
 from proxlearn.training import Report, train
 from proxlearn.zoo.recipes import RECIPES
-from proxlearn.zoo.results import measure, tests_for
+from proxlearn.zoo.results import measure, suite_of
 
 
 def main() -> None:
@@ -49,7 +49,7 @@ def _measure(name: str, file: Path) -> None:
     """Every test of the model; those whose data are not here keep their results."""
     learned = load(file)
     results = dict(learned.card.get("results", {}))
-    for test in tests_for(name):
+    for test in suite_of(name):
         try:
             results[test] = measure({name: learned}, test)
         except InputError as error:

@@ -43,7 +43,7 @@ TESTS: dict[str, tuple[Callable[[], Problem], int]] = {
 """Test problems by name, and the most iterations that are looked at."""
 
 
-def tests_for(name: str) -> list[str]:
+def suite_of(name: str) -> list[str]:
     """Which tests a model's card reports: those of its own loss, or all for the general one."""
     kinds = {"lasso": ("gaussian-lasso",), "logistic": ("gaussian-log", "spambase", "ionosphere")}
     wanted = kinds.get(name.split("-")[0], ("",))
