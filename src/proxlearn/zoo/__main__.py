@@ -11,7 +11,7 @@ from proxlearn.checkpoint import Learned, load
 from proxlearn.errors import InputError, unknown
 from proxlearn.training import Report, train
 from proxlearn.zoo.recipes import RECIPES
-from proxlearn.zoo.results import measure, suite_of
+from proxlearn.zoo.results import gradient_ratios, measure, suite_of
 
 
 def main() -> None:
@@ -56,7 +56,12 @@ def _measure(name: str, file: Path) -> None:
             print(f"{name}, {test}: not measured ({error})")
             continue
         print(f"{name}, {test}: {results[test]}", flush=True)
-        Learned(learned.rule, {**learned.card, "results": results}).save(file)
+    card = {**learned.card, "results": results}
+    if name == "general":
+        wide = ("wide-lasso", "wide-logistic", "wide-softmax")
+        card["ratios"] = {family: gradient_ratios(name, learned, family) for family in wide}
+        print(f"{name}: {card['ratios']}", flush=True)
+    Learned(learned.rule, card).save(file)
 
 
 if __name__ == "__main__":
