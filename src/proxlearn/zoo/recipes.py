@@ -36,6 +36,10 @@ RECIPES: dict[str, tuple[Family, TrainConfig]] = {
             steps=800, horizon=40, loss="log-mean-gap", floor=1e-7, settings={"hidden": 24}
         ),
     ),
-    "logistic": (WideLogistic(lam_low=0.001), WIDE),
+    # The logistic loss is flatter than its bound L where margins are large: p may be larger.
+    "logistic": (
+        WideLogistic(lam_low=0.001),
+        replace(WIDE, settings={"hidden": 24, "largest_log_p": 3.0}),
+    ),
     "general": (General(), WIDE),
 }
