@@ -57,8 +57,8 @@ def test_the_picture_opens(output):
 
 def test_methods_rank_as_theory_says(output):
     result = output[2]
-    ista, fista, restart = (result.iterations_to(name, 1e-6) for name in demo.OPTIMIZERS)
-    assert restart < fista < ista <= demo.MAX_ITER
+    ista, fista, restart, learned = (result.iterations_to(name, 1e-6) for name in demo.OPTIMIZERS)
+    assert learned < restart < fista < ista <= demo.MAX_ITER
 
 
 def test_same_seed_same_numbers(output):

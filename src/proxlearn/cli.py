@@ -151,7 +151,7 @@ def _demo(
     seed: Seed = 0,
     out: Annotated[str, typer.Option(help="Folder for the plot.")] = "demo-out",
 ) -> None:
-    """Solve fresh LASSO problems with classic methods; a table and a convergence plot."""
+    """Solve fresh LASSO problems by classic methods and a learned rule; a table and a plot."""
     from proxlearn import demo
     from proxlearn.files import check_folder
     from proxlearn.report import curves
