@@ -1,7 +1,7 @@
 """The paper's rule: a coordinate-wise LSTM that reads iterate and gradient."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -116,8 +116,8 @@ class RecurrentRule(LearnedRule):
             cs.append(c_next)
         out = torch.relu(linear(self.hidden_weight, out, self.hidden_bias))
         out = linear(self.head_weight, out, self.head_bias)
-        coefficients = self._activate(out.to(view.x.dtype), memory.step)
-        return coefficients, Hidden(tuple(hs), tuple(cs), memory.step)
+        c = self._activate(out.to(view.x.dtype), memory.step)
+        return replace(c, p=view.problem.r.tie(c.p)), Hidden(tuple(hs), tuple(cs), memory.step)
 
     def _activate(self, out: Tensor, step: Tensor) -> Coefficients:
         raw = dict(zip(VARIANTS[self.settings.learns], out.unbind(1), strict=True))
