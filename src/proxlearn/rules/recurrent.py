@@ -116,8 +116,10 @@ class RecurrentRule(LearnedRule):
             cs.append(c_next)
         out = torch.relu(linear(self.hidden_weight, out, self.hidden_bias))
         out = linear(self.head_weight, out, self.head_bias)
-        c = self._activate(out.to(view.x.dtype), memory.step)
-        return replace(c, p=view.problem.r.tie(c.p)), Hidden(tuple(hs), tuple(cs), memory.step)
+        chosen = self._activate(out.to(view.x.dtype), memory.step)
+        return replace(chosen, p=view.problem.r.tie(chosen.p)), Hidden(
+            tuple(hs), tuple(cs), memory.step
+        )
 
     def _activate(self, out: Tensor, step: Tensor) -> Coefficients:
         raw = dict(zip(VARIANTS[self.settings.learns], out.unbind(1), strict=True))
