@@ -105,8 +105,8 @@ def test_a_failed_write_leaves_nothing_behind_and_the_data_arrive(cache, monkeyp
     fetch, _ = fake_openml(np.zeros((351, 34)), np.array(["g"] * 225 + ["b"] * 126))
     monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
 
-    def full(stream, **arrays):
-        stream.write(b"half")
+    def full(file, **arrays):
+        file.write_bytes(b"half")
         raise OSError("no space left on device")
 
     monkeypatch.setattr(np, "savez", full)

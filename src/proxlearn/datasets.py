@@ -6,11 +6,10 @@ scikit-learn and fills the cache. Both sets are from the UCI Machine Learning Re
 Graff, 2019), licence CC BY 4.0: use and share them with that attribution.
 """
 
-import contextlib
 import hashlib
 import os
-import tempfile
 import zipfile
+from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -20,6 +19,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.errors import InputError
+from proxlearn.files import replacing
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def _load(source: _Source, folder: str | Path | None) -> tuple[Tensor, Tensor]:
     else:
         features, labels = _download(source)
         # A cache that cannot be written costs another download, not the answer.
-        with contextlib.suppress(OSError):
-            _write_cache(cached, features, labels)
+        with suppress(InputError), replacing(cached) as temporary:
+            np.savez(temporary, features=features, labels=labels)
     return torch.from_numpy(features), torch.from_numpy(labels)
 
 
@@ -119,19 +119,6 @@ def _read_cache(file: Path) -> tuple[np.ndarray, np.ndarray]:
             return data["features"], data["labels"]
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise InputError(f"{file} cannot be read ({error}); delete it, and try again") from None
-
-
-def _write_cache(file: Path, features: np.ndarray, labels: np.ndarray) -> None:
-    """Under a temporary name first, so that no reader ever sees half a file."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=file.parent, suffix=".part")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            np.savez(stream, features=features, labels=labels)
-        os.replace(temporary, file)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def _download(source: _Source) -> tuple[np.ndarray, np.ndarray]:
