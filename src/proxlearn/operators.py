@@ -144,6 +144,8 @@ class _BatchProduct(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, A: Tensor, rows: Tensor, adjoint: bool) -> Tensor:
+        if ctx.needs_input_grad[0]:
+            raise InputError("a gradient with respect to A was asked for; A is data: detach it")
         ctx.save_for_backward(A)
         ctx.adjoint = adjoint
         return torch.bmm(rows, A) if adjoint else torch.matmul(A, rows.mT).mT
