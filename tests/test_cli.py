@@ -322,3 +322,45 @@ def test_ctrl_c_exits_130_and_leaves_nothing(folder):
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
     assert sorted(os.listdir(folder)) == before
+
+
+TRAIN = ["train", "gaussian-lasso", "--set", "m=10", "--set", "n=20", "--set", "nonzeros=2"]
+SHORT = ["--rule", "compact", "--steps", "2", "--batch", "4", "--horizon", "20"]
+
+
+def test_train_writes_an_optimizer_that_solve_takes_by_its_file(tmp_path, capsys):
+    out = tmp_path / "mine.safetensors"
+    assert main([*TRAIN, *SHORT, "--out", str(out)]) == 0
+    text = capsys.readouterr().out
+    assert "fista-restart" in text
+    assert f"wrote {out}" in text
+    assert pl.load(out).card["family"]["m"] == 10
+    problem = pl.families.GaussianLasso(m=10, n=20, nonzeros=2).sample(2, 0)
+    assert pl.solve(problem, str(out), tol=0, max_iter=3).x.isfinite().all()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["mine.jsonl", "mine.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([*TRAIN, *SHORT, "--out", "mine.bin"], "ending in .safetensors"),
+        ([*TRAIN, "--set", "rows=3", "--out", "m.safetensors"], "no parameter 'rows'"),
+        ([*TRAIN, "--set", "m=ten", "--out", "m.safetensors"], "expected a number"),
+        ([*TRAIN, "--set", "m", "--out", "m.safetensors"], "NAME=VALUE"),
+        ([*TRAIN, "--rule", "magic", "--out", "m.safetensors"], "unknown rule 'magic'"),
+        (["train", "no-such-family", "--out", "m.safetensors"], "unknown family"),
+    ],
+)
+def test_bad_training_options_are_one_line(arguments, words, capsys):
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count("\n") == 1
+
+
+def test_models_lists_what_is_shipped(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["models"]) == 0
+    text = capsys.readouterr().out
+    for name in pl.zoo.names():
+        assert name in text

@@ -58,7 +58,16 @@ _HOME = {
         "constructors",
     ),
 }
-_MODULES = {"families", "operators", "optimizers", "penalties", "rules", "smooth", "datasets"}
+_MODULES = {
+    "datasets",
+    "families",
+    "operators",
+    "optimizers",
+    "penalties",
+    "rules",
+    "smooth",
+    "zoo",
+}
 
 __all__ = sorted([*_HOME, *_MODULES])
 

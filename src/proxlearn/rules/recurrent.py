@@ -1,7 +1,7 @@
 """The paper's rule: a coordinate-wise LSTM that reads iterate and gradient."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from proxlearn.errors import unknown
+from proxlearn.penalties import Penalty
 from proxlearn.problem import Problem
 from proxlearn.rules.learned import LearnedRule, check_size, uniform
 from proxlearn.rules.lstm import LstmCell, linear
@@ -116,12 +117,10 @@ class RecurrentRule(LearnedRule):
             cs.append(c_next)
         out = torch.relu(linear(self.hidden_weight, out, self.hidden_bias))
         out = linear(self.head_weight, out, self.head_bias)
-        chosen = self._activate(out.to(view.x.dtype), memory.step)
-        return replace(chosen, p=view.problem.r.tie(chosen.p)), Hidden(
-            tuple(hs), tuple(cs), memory.step
-        )
+        coefficients = self._activate(out.to(view.x.dtype), memory.step, view.problem.r)
+        return coefficients, Hidden(tuple(hs), tuple(cs), memory.step)
 
-    def _activate(self, out: Tensor, step: Tensor) -> Coefficients:
+    def _activate(self, out: Tensor, step: Tensor, r: Penalty) -> Coefficients:
         raw = dict(zip(VARIANTS[self.settings.learns], out.unbind(1), strict=True))
         scale = {"p": 2.0, "a": 0.3, "b": 1.0}
         for name in raw:
@@ -132,4 +131,4 @@ class RecurrentRule(LearnedRule):
             else:
                 raw[name] = scale[name] * softplus(raw[name])
         p = step * raw.pop("p") if "p" in raw else step
-        return Coefficients(p=p, **raw)
+        return Coefficients(p=r.tie(p), **raw)

@@ -87,9 +87,9 @@ class TrainConfig:
 
     def new_rule(self) -> LearnedRule:
         """The rule with fresh weights drawn from the seed."""
-        kind, learns = ("compact", {}) if self.rule == "compact" else ("recurrent", self._learns())
-        description = {"kind": kind, "settings": {**learns, **self.settings}}
+        if self.rule == "compact":
+            description = {"kind": "compact", "settings": self.settings}
+        else:
+            settings = {"learns": self.rule, **self.settings}
+            description = {"kind": "recurrent", "settings": settings}
         return build(description, torch.Generator().manual_seed(self.seed))
-
-    def _learns(self) -> dict[str, str]:
-        return {"learns": self.rule}
