@@ -8,7 +8,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from proxlearn.penalties import L1, Box, ElasticNet, GroupL1, NonNegative, Penalty, Simplex, Zero
+from proxlearn.penalties import (
+    L1,
+    AbsoluteDeviation,
+    Box,
+    ElasticNet,
+    GroupL1,
+    NonNegative,
+    Penalty,
+    Simplex,
+    Zero,
+)
 
 B = 3
 LAM = np.array([0.3, 1.0, 2.0])
@@ -147,6 +157,28 @@ def group_l1(weighted: bool) -> Callable[[int], Row]:
     return build
 
 
+def absolute_deviation(centres: int, weighted: bool) -> Callable[[int], Row]:
+    def build(n: int) -> Row:
+        rng = np.random.default_rng(n)
+        c = np.round(rng.normal(size=(B if weighted else 1, n, centres)), 1)
+        w = 0.2 + rng.random((1, n, centres)) if weighted else np.ones((1, n, centres))
+        c[:, 0, -1] = c[:, 0, 0]  # a centre that counts twice
+        full, each = np.broadcast_to(c, (B, n, centres)), w[0]
+
+        def model(i: int, x: cp.Variable) -> tuple[cp.Expression, list]:
+            terms = [each[:, j] @ cp.abs(x - full[i, :, j]) for j in range(centres)]
+            return sum(terms), []
+
+        return Row(
+            AbsoluteDeviation(tensor(c), tensor(w) if weighted else None),
+            n,
+            lambda i, x: (each * abs(x[:, :, None] - full[i])).sum((1, 2)),
+            model,
+        )
+
+    return build
+
+
 ROWS: dict[str, Callable[[int], Row]] = {
     "zero": zero,
     "l1": l1(weighted=False),
@@ -166,4 +198,6 @@ ROWS: dict[str, Callable[[int], Row]] = {
     "simplex": simplex,
     "group-l1": group_l1(weighted=False),
     "group-l1-weighted": group_l1(weighted=True),
+    "absolute-deviation": absolute_deviation(3, weighted=False),
+    "absolute-deviation-weighted": absolute_deviation(4, weighted=True),
 }

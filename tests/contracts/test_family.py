@@ -68,9 +68,12 @@ def test_instances_are_drawn_one_after_the_other(family):
 
 def test_instances_of_a_batch_differ(family):
     problem = family.sample(3, 0)
-    e = problem.f.evaluate(torch.zeros(3, problem.n))
-    assert (e.grad[0] != e.grad[1]).any()
-    assert (e.grad[1] != e.grad[2]).any()
+    zero = torch.zeros(3, problem.n)
+    seen = problem.f.grad(zero)
+    if problem.f.gradients_are_free:  # all that can differ is the penalty
+        seen = problem.r.prox(zero, torch.ones(3, 1))
+    assert (seen[0] != seen[1]).any()
+    assert (seen[1] != seen[2]).any()
 
 
 def test_dtype_and_device(family):
@@ -157,6 +160,43 @@ def test_gaussian_logistic_is_that_of_the_paper():
     h = torch.sigmoid(torch.einsum("bmn,bn->bm", A.double(), x))
     F = -torch.where(b == 1, h, 1 - h).log().mean(1) + 0.1 * x.abs().sum(1)
     assert torch.allclose(problem.to(torch.float64).objective(x), F, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["gaussian-least-squares", "gaussian-ridge-logistic"])
+def test_smooth_families_are_smooth_and_ill_conditioned(name):
+    problem = families.get(name).sample(4, 0, dtype=torch.float64)
+    assert isinstance(problem.r, pl.penalties.Zero)
+    x = pl.solve(problem, tol=1e-8, max_iter=5000).x
+    for i in range(4):
+        one = problem.select(torch.tensor([i]))
+        H = torch.autograd.functional.hessian(lambda x, f=one.f: f.value(x).sum(), x[i : i + 1])
+        curvature = torch.linalg.eigvalsh(H[0, :, 0])
+        L = problem.lipschitz()[i]
+        assert curvature[-1] <= L * (1 + 1e-9)
+        assert L / curvature[0] > 100
+
+
+def test_ridge_logistic_is_its_formula():
+    family = families.GaussianRidgeLogistic(m=20, n=5, ridge=0.3)
+    A, b = family.draw(torch.Generator().manual_seed(0))
+    x = torch.randn(1, 5, generator=torch.Generator().manual_seed(1)).double()
+    A, b = A.double(), b.double()
+    h = torch.sigmoid(A @ x[0])
+    F = -torch.where(b == 1, h, 1 - h).log().mean() + 0.15 * x.square().sum()
+    grad = A.T @ (h - b) / 20 + 0.3 * x[0]
+    problem = family.sample(1, 0, dtype=torch.float64)
+    torch.testing.assert_close(problem.objective(x)[0], F, rtol=1e-7, atol=0)
+    torch.testing.assert_close(problem.f.grad(x)[0], grad, rtol=1e-6, atol=1e-7)
+
+
+def test_weighted_medians_are_solved_by_sorting():
+    problem = families.WeightedMedian(n=6).sample(2, 0, dtype=torch.float64)
+    c, order = problem.r.centres.sort(-1)
+    passed = problem.r.weights.gather(-1, order).cumsum(-1)
+    half = (passed >= passed[..., -1:] / 2).to(torch.int64).argmax(-1, keepdim=True)
+    solution = pl.solve(problem, tol=1e-12, max_iter=5000)
+    assert solution.solved
+    torch.testing.assert_close(solution.x, c.gather(-1, half)[..., 0], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["gaussian-simplex", "gaussian-nnls"])

@@ -118,17 +118,24 @@ def test_fenchel_young_inequality(name):
         assert (row.penalty.value(x) + conjugate >= (x * u).sum(1) - 1e-12).all()
 
 
-@pytest.mark.parametrize("name", ["l1", "l1-weighted", "l1-intercept", "group-l1", "zero"])
+@pytest.mark.parametrize(
+    "name", ["l1", "l1-weighted", "l1-intercept", "group-l1", "zero", "absolute-deviation"]
+)
 def test_conjugate_is_infinite_outside_its_domain(name):
     big = torch.full((B, N), 1e3, dtype=torch.float64)
     assert (ROWS[name](N).penalty.conjugate(big) == torch.inf).all()
 
 
 @over_rows
-def test_conjugate_is_zero_at_zero(name):
-    # r*(0) = -min r, and the minimum is 0 for every row of the table.
-    zero = torch.zeros(B, N, dtype=torch.float64)
-    assert ROWS[name](N).penalty.conjugate(zero).tolist() == [0.0] * B
+def test_conjugate_at_zero_is_minus_the_minimum(name):
+    penalty = ROWS[name](N).penalty
+    zero, one = torch.zeros(B, N, dtype=torch.float64), torch.ones(B, 1, dtype=torch.float64)
+    least = penalty.value(penalty.prox(zero, 1e6 * one))
+    if name.startswith("absolute"):
+        assert (least > 1).all()
+    else:
+        assert least.tolist() == [0.0] * B
+    torch.testing.assert_close(penalty.conjugate(zero), -least, rtol=1e-14, atol=0)
 
 
 @over_rows

@@ -12,6 +12,8 @@ from proxlearn.families.gaussian import (
     GaussianSimplex,
     GaussianSoftmax,
 )
+from proxlearn.families.median import WeightedMedian
+from proxlearn.families.smooth import GaussianLeastSquares, GaussianRidgeLogistic
 from proxlearn.families.wide import General, WideLasso, WideLogistic, WideSoftmax
 
 NAMES: dict[str, type[Family]] = {
@@ -23,6 +25,9 @@ NAMES: dict[str, type[Family]] = {
     "gaussian-simplex": GaussianSimplex,
     "gaussian-logistic": GaussianLogistic,
     "gaussian-softmax": GaussianSoftmax,
+    "gaussian-least-squares": GaussianLeastSquares,
+    "gaussian-ridge-logistic": GaussianRidgeLogistic,
+    "weighted-median": WeightedMedian,
     "wide-lasso": WideLasso,
     "wide-logistic": WideLogistic,
     "wide-softmax": WideSoftmax,
@@ -46,11 +51,14 @@ __all__ = [
     "GaussianElasticNet",
     "GaussianGroupLasso",
     "GaussianLasso",
+    "GaussianLeastSquares",
     "GaussianLogistic",
     "GaussianNnls",
+    "GaussianRidgeLogistic",
     "GaussianSimplex",
     "GaussianSoftmax",
     "General",
+    "WeightedMedian",
     "WideLasso",
     "WideLogistic",
     "WideSoftmax",

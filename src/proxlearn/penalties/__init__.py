@@ -1,5 +1,6 @@
 """Penalties r."""
 
+from proxlearn.penalties.absolute_deviation import AbsoluteDeviation
 from proxlearn.penalties.base import Penalty
 from proxlearn.penalties.box import Box
 from proxlearn.penalties.elastic_net import ElasticNet
@@ -9,4 +10,14 @@ from proxlearn.penalties.non_negative import NonNegative
 from proxlearn.penalties.simplex import Simplex
 from proxlearn.penalties.zero import Zero
 
-__all__ = ["L1", "Box", "ElasticNet", "GroupL1", "NonNegative", "Penalty", "Simplex", "Zero"]
+__all__ = [
+    "L1",
+    "AbsoluteDeviation",
+    "Box",
+    "ElasticNet",
+    "GroupL1",
+    "NonNegative",
+    "Penalty",
+    "Simplex",
+    "Zero",
+]
