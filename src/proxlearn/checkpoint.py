@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from proxlearn.errors import InputError, unknown
 from proxlearn.files import replacing
+from proxlearn.optimizers import KINDS
 from proxlearn.problem import Problem
-from proxlearn.rules import KINDS, LearnedRule
-from proxlearn.scheme import Scheme, State
+from proxlearn.rules import Learnable
 
 FORMAT = 1
 """Version of the file format; a newer one is refused."""
@@ -26,23 +26,28 @@ LARGEST = 256 * 2**20
 
 @dataclass(frozen=True)
 class Learned:
-    """A learned optimizer: a rule with weights in the scheme, and the card that says what it is."""
+    """A learned optimizer: a rule with weights, and the card that says what it is."""
 
-    rule: LearnedRule
+    rule: Learnable
     card: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def gradients(self) -> int:
         """Gradients an iteration."""
-        return self.rule.gradients
+        return int(self.rule.optimizer().gradients)
 
-    def init(self, problem: Problem, x0: Tensor) -> State:
+    @property
+    def layers(self) -> int | None:
+        """Most iterations it can take; None where there is no end."""
+        return self.rule.layers
+
+    def init(self, problem: Problem, x0: Tensor) -> Any:
         """The state before the first iteration."""
-        return Scheme(self.rule).init(problem, x0)
+        return self.rule.optimizer().init(problem, x0)
 
-    def step(self, problem: Problem, state: State) -> State:
-        """One iteration of the scheme."""
-        return Scheme(self.rule).step(problem, state)
+    def step(self, problem: Problem, state: Any) -> Any:
+        """One iteration."""
+        return self.rule.optimizer().step(problem, state)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write weights and card to one file, whole or not at all."""
@@ -54,7 +59,7 @@ class Learned:
         return Learned(self.rule.to(device), self.card)
 
 
-def describe(rule: LearnedRule) -> dict[str, Any]:
+def describe(rule: Learnable) -> dict[str, Any]:
     """Kind and settings of a rule, as the card holds them."""
     kind = next(name for name, cls in KINDS.items() if type(rule) is cls)
     return {"kind": kind, "settings": asdict(rule.settings)}
@@ -65,7 +70,7 @@ def weights(rule: nn.Module) -> dict[str, Tensor]:
     return {name: t.detach().contiguous() for name, t in rule.state_dict().items()}
 
 
-def build(description: Mapping[str, Any], generator: torch.Generator | None = None) -> LearnedRule:
+def build(description: Mapping[str, Any], generator: torch.Generator | None = None) -> Learnable:
     """A rule of a kind and its settings, with fresh weights."""
     kind, settings = description.get("kind"), description.get("settings", {})
     if kind not in KINDS:

@@ -12,7 +12,7 @@ from proxlearn.errors import InputError
 from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Problem
 from proxlearn.solution import Status
-from proxlearn.solver import Progress, solve
+from proxlearn.solver import Progress, most_iterations, solve
 
 BLOCK = 64
 """Instances that are worked on at a time, so that float64 copies of the data stay small."""
@@ -123,7 +123,7 @@ def compare(
 
     `optimum` (B,) is F*, computed if not given; an optimizer that finds a smaller value lowers
     it, so no gap is negative. Lipschitz constants are computed before the clocks start: the
-    first optimizer would pay for all. Instances are run in blocks of `BLOCK`; a `watch` sees each
+    first optimizer would pay for all. Unrolled methods end with their layers. Instances are run in blocks of `BLOCK`; a `watch` sees each
     block's iterations.
 
     >>> import proxlearn as pl
@@ -145,6 +145,7 @@ def _run(
     problem: Problem, optimizer: Optimizer, name: str, max_iter: int, watch: Watch | None
 ) -> Run:
     histories = []
+    max_iter = min(max_iter, most_iterations(optimizer) or max_iter)
     for first in range(0, problem.batch, BLOCK):
         part, callback = _block(problem, first), _callback(name, watch)
         solution = solve(part, optimizer, tol=0, max_iter=max_iter, record=True, callback=callback)

@@ -63,7 +63,9 @@ def solve(
     _check_limits(tol, max_iter, time_limit)
     if optimizer == "auto":
         optimizer = "ppa" if problem.f.gradients_are_free else "fista-restart"
-    run = _Run(problem, optimizers.get(optimizer), start_point(problem, x0), tol, record)
+    method = optimizers.get(optimizer)
+    _check_layers(method, max_iter)
+    run = _Run(problem, method, start_point(problem, x0), tol, record)
     status = Status.MAX_ITER
     for _ in range(int(max_iter)):
         if time_limit is not None and run.seconds() >= time_limit:
@@ -85,6 +87,20 @@ def _check_limits(tol: float, max_iter: int, time_limit: float | None) -> None:
         raise InputError(f"max_iter is {max_iter}; expected a whole number >= 0")
     if time_limit is not None and not _number(time_limit) >= 0:
         raise InputError(f"time_limit is {time_limit}; expected seconds >= 0, or None")
+
+
+def _check_layers(method: Optimizer, max_iter: int) -> None:
+    layers = most_iterations(method)
+    if layers is not None and max_iter > layers:
+        raise InputError(
+            f"this optimizer has {layers} layers and max_iter is {max_iter}; "
+            f"set max_iter to at most {layers}"
+        )
+
+
+def most_iterations(method: Optimizer) -> int | None:
+    """Layers of an unrolled method; None where there is no end."""
+    return getattr(method, "layers", None)
 
 
 def _number(value: Any) -> float:

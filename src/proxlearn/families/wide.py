@@ -1,8 +1,9 @@
 """Families wide enough for real data: designs, sizes, penalties and noise are all drawn.
 
-A batch has one size, drawn first; everything else is an instance's own. Four designs: independent
+A batch has one size, drawn first; everything else is an instance's own. Five designs: independent
 columns, neighbours correlated like a time series, a few common factors (gene expression,
-questionnaires), and a spectrum that falls like a power (natural images).
+questionnaires), a spectrum that falls like a power (natural images), and counts, mostly zero with a
+long tail (words in a text).
 """
 
 import math
@@ -30,8 +31,8 @@ def log_uniform(generator: torch.Generator, low: float, high: float) -> float:
 
 
 def design(generator: torch.Generator, m: int, n: int) -> Tensor:
-    """A matrix (m, n) with standardised columns, of one of the four kinds."""
-    kind = int(uniform(generator, 0, 4))
+    """A matrix (m, n) with standardised columns, of one of the five kinds."""
+    kind = int(uniform(generator, 0, 5))
     A = randn(generator, m, n)
     if kind == 1:
         rho = uniform(generator, 0.3, 0.98)
@@ -47,6 +48,11 @@ def design(generator: torch.Generator, m: int, n: int) -> Tensor:
         decay = torch.arange(1, rank + 1, device=A.device) ** -uniform(generator, 0.2, 1.2)
         smooth = (randn(generator, m, rank) * decay) @ randn(generator, rank, n)
         A = smooth + 0.01 * A
+    elif kind == 4:
+        topics = randn(generator, m, 3) @ randn(generator, 3, n) / math.sqrt(3)
+        A = A + uniform(generator, 0, 1) * topics
+        rare = torch.rand(n, generator=generator, device=A.device) * uniform(generator, 0, 1.5)
+        A = (uniform(generator, 0.3, 1.5) * A).exp() * (rare < A) + 1e-3 * randn(generator, m, n)
     A = A - A.mean(0)
     scale: Tensor = A.norm(dim=0).clamp(min=1e-6) / math.sqrt(m)
     return A / scale
@@ -57,7 +63,9 @@ class Wide(Family):
     """What the wide families share: sizes between two bounds, lam between two parts of lam_max."""
 
     smallest: int = 30
-    """Least number of rows, and of columns."""
+    """Least number of columns."""
+    fewest: int = 30
+    """Least number of rows."""
     rows: int = 1000
     columns: int = 1000
     entries: int = 40_000
@@ -74,7 +82,7 @@ class Wide(Family):
         """m and n log-uniform, below `entries` together."""
         if self.m and self.n:
             return self
-        m = round(log_uniform(generator, self.smallest, self.rows))
+        m = round(log_uniform(generator, self.fewest, self.rows))
         widest = max(self.smallest, min(self.columns, self.entries // m))
         return replace(self, m=m, n=round(log_uniform(generator, self.smallest, widest)))
 

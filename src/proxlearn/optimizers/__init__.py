@@ -6,8 +6,21 @@ from proxlearn import zoo
 from proxlearn.errors import unknown
 from proxlearn.optimizers.adam import Adam
 from proxlearn.optimizers.base import Optimizer, OptimizerState
+from proxlearn.optimizers.l2o_dm import L2oDm
+from proxlearn.optimizers.rnnprop import RnnProp
 from proxlearn.optimizers.subgradient import Subgradient
-from proxlearn.rules import Fista, Ista, Nesterov, ProximalPoint, VariableMetric
+from proxlearn.rules import (
+    AdaLista,
+    CompactRule,
+    Fista,
+    Ista,
+    Learnable,
+    Nesterov,
+    ProximalPoint,
+    RecurrentRule,
+    StepLista,
+    VariableMetric,
+)
 from proxlearn.scheme import Scheme
 
 NAMES: dict[str, Callable[[], Optimizer]] = {
@@ -21,6 +34,16 @@ NAMES: dict[str, Callable[[], Optimizer]] = {
     "adam": Adam,
     "adamhd": lambda: Adam(alpha=1e-2, hyper=1e-4),
 }
+
+KINDS: dict[str, type[Learnable]] = {
+    "recurrent": RecurrentRule,
+    "compact": CompactRule,
+    "step-lista": StepLista,
+    "ada-lista": AdaLista,
+    "l2o-dm": L2oDm,
+    "rnnprop": RnnProp,
+}
+"""What has weights, by the name that a checkpoint's card gives it."""
 
 
 def get(optimizer: "str | Optimizer") -> Optimizer:
@@ -36,4 +59,4 @@ def get(optimizer: "str | Optimizer") -> Optimizer:
     raise unknown("optimizer", optimizer, [*NAMES, *zoo.names()])
 
 
-__all__ = ["NAMES", "Adam", "Optimizer", "OptimizerState", "Subgradient", "get"]
+__all__ = ["KINDS", "NAMES", "Adam", "Optimizer", "OptimizerState", "Subgradient", "get"]

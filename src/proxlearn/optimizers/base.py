@@ -50,6 +50,11 @@ class SubgradientState:
     at: Evaluation | None
     memory: Any
 
+    @property
+    def y(self) -> Tensor:
+        """Where the next subgradient is taken: x itself."""
+        return self.x
+
 
 def follow_subgradient(problem: Problem, x: Tensor) -> tuple[Evaluation, Tensor]:
     """f evaluated at x, and a subgradient of F = f + r there, (B, n), for each instance."""

@@ -8,20 +8,20 @@ from proxlearn.rules.classic import (
     VariableMetric,
 )
 from proxlearn.rules.compact import CompactRule
-from proxlearn.rules.learned import LearnedRule
+from proxlearn.rules.learned import Learnable, LearnedRule
 from proxlearn.rules.recurrent import RecurrentRule
-
-KINDS: dict[str, type[LearnedRule]] = {"recurrent": RecurrentRule, "compact": CompactRule}
-"""Rules with weights, by the name that a checkpoint's card gives them."""
+from proxlearn.rules.unrolled import AdaLista, StepLista
 
 __all__ = [
-    "KINDS",
+    "AdaLista",
     "CompactRule",
     "Fista",
     "Ista",
+    "Learnable",
     "LearnedRule",
     "Nesterov",
     "ProximalPoint",
     "RecurrentRule",
+    "StepLista",
     "VariableMetric",
 ]

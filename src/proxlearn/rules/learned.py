@@ -1,4 +1,4 @@
-"""What a rule with weights is."""
+"""What has weights and can be trained."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
@@ -8,27 +8,49 @@ from torch import Tensor, nn
 
 from proxlearn.errors import InputError
 from proxlearn.problem import Problem
-from proxlearn.scheme import Coefficients, View
+from proxlearn.scheme import Coefficients, Scheme, View
 
 
-class LearnedRule(nn.Module, ABC):
-    """A rule with weights, and settings from which it can be rebuilt.
+class Learnable(nn.Module, ABC):
+    """Weights, and the settings from which they can be rebuilt; `optimizer` puts them to use.
 
     `Settings` is a frozen dataclass of plain values; a checkpoint's card holds them. The module
     holds weights only: iterates and hidden states live in the optimizer's state.
     """
 
     Settings: ClassVar[type[Any]]
-    looks_at = "y"
 
     def __init__(self, settings: Any, generator: torch.Generator | None = None):
         super().__init__()
         self.settings = settings
 
     @property
+    def layers(self) -> int | None:
+        """Most iterations it can take; None where there is no end."""
+        return None
+
+    @abstractmethod
+    def optimizer(self) -> Any:
+        """The optimizer with these weights."""
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Skips the hooks of nn.Module, which nothing here uses."""
+        return self.forward(*inputs)
+
+
+class LearnedRule(Learnable):
+    """A rule with weights: it chooses the coefficients of the scheme."""
+
+    looks_at = "y"
+
+    @property
     def gradients(self) -> int:
         """Gradients an iteration."""
         return 1
+
+    def optimizer(self) -> Scheme:
+        """The scheme with this rule."""
+        return Scheme(self)
 
     @abstractmethod
     def init(self, problem: Problem, x0: Tensor) -> Any:
@@ -37,10 +59,6 @@ class LearnedRule(nn.Module, ABC):
     @abstractmethod
     def forward(self, view: View, memory: Any) -> tuple[Coefficients, Any]:
         """The coefficients of this iteration, and the memory for the next one."""
-
-    def __call__(self, view: View, memory: Any) -> tuple[Coefficients, Any]:
-        """Skips the hooks of nn.Module, which rules do not use."""
-        return self.forward(view, memory)
 
 
 def check_size(name: str, value: int, largest: int) -> None:

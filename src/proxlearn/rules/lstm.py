@@ -6,10 +6,14 @@ tanh(x) = 2 sigmoid(2x) - 1 lets one sigmoid serve all four gates, and only the 
 are kept.
 """
 
-from typing import Any
+import math
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from proxlearn.rules.learned import uniform
 
 
 def linear(W: Tensor, x: Tensor, bias: Tensor) -> Tensor:
@@ -57,3 +61,41 @@ class LstmCell(torch.autograd.Function):
         dc_last = dc * f if ctx.needs_input_grad[2] else None
         dW, dU = torch.bmm(dz, x.mT).sum(0), torch.bmm(dz, h.mT).sum(0)
         return dx, dh_last, dc_last, dW, dU, dz.sum((0, 2))[:, None]
+
+
+class Hidden(NamedTuple):
+    """State of a stack of cells: h and c, (B, H, n), for each layer."""
+
+    h: tuple[Tensor, ...]
+    c: tuple[Tensor, ...]
+
+
+class Lstm(nn.ParameterList):
+    """A stack of cells: features (B, inputs, n) to (B, H, n), the same for all coordinates."""
+
+    def __init__(
+        self, inputs: int, hidden: int, layers: int, generator: torch.Generator | None
+    ) -> None:
+        super().__init__()
+        self.hidden, self.layers = hidden, layers
+        draw = partial(uniform, generator, 1 / math.sqrt(hidden))
+        for _ in range(layers):
+            self.extend([draw(4 * hidden, inputs), draw(4 * hidden, hidden), draw(4 * hidden, 1)])
+            inputs = hidden
+
+    def zero(self, x0: Tensor) -> Hidden:
+        """A state of zeros for every coordinate of x0 (B, n)."""
+        shape = (len(x0), self.hidden, x0.shape[1])
+        zero = torch.zeros(shape, dtype=self[0].dtype, device=x0.device)
+        return Hidden((zero,) * self.layers, (zero,) * self.layers)
+
+    def step(self, x: Tensor, state: Hidden) -> tuple[Tensor, Hidden]:
+        """One step of all layers: the features of the last one, and the next state."""
+        hs, cs = [], []
+        x = x.to(self[0].dtype)
+        for layer, (h, c) in enumerate(zip(state.h, state.c, strict=True)):
+            W, U, bias = (self[3 * layer + i] for i in range(3))
+            x, c_next = LstmCell.apply(x, h, c, W, U, bias)
+            hs.append(x)
+            cs.append(c_next)
+        return x, Hidden(tuple(hs), tuple(cs))

@@ -6,20 +6,21 @@ from functools import partial
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import softplus
 
 from proxlearn.errors import unknown
 from proxlearn.penalties import Penalty
 from proxlearn.problem import Problem
 from proxlearn.rules.learned import LearnedRule, check_size, uniform
-from proxlearn.rules.lstm import LstmCell, linear
+from proxlearn.rules.lstm import Hidden, Lstm, linear
 from proxlearn.scheme import Coefficients, View
 
 VARIANTS = {
     "p": ("p",),
     "a": ("a",),
     "pa": ("p", "a"),
+    "pb1": ("p", "b1"),
     "pba": ("p", "b", "a"),
     "pba1": ("p", "b", "a", "b1"),
     "pba2": ("p", "b", "a", "b2"),
@@ -61,11 +62,10 @@ class RecurrentSettings:
         check_size("layers", self.layers, 8)
 
 
-class Hidden(NamedTuple):
-    """State of the LSTM, h and c (B, H, n) for each layer, and 1/L (B, 1)."""
+class Memory(NamedTuple):
+    """State of the LSTM, and 1/L (B, 1)."""
 
-    h: tuple[Tensor, ...]
-    c: tuple[Tensor, ...]
+    hidden: Hidden
     step: Tensor
 
 
@@ -81,12 +81,9 @@ class RecurrentRule(LearnedRule):
     def __init__(self, settings: RecurrentSettings, generator: torch.Generator | None = None):
         super().__init__(settings)
         self.looks_at = settings.looks_at
-        H, inputs = settings.hidden, 2
-        self.cells = nn.ParameterList()
+        H = settings.hidden
+        self.cells = Lstm(2, H, settings.layers, generator)
         draw = partial(uniform, generator, 1 / math.sqrt(H))
-        for _ in range(settings.layers):
-            self.cells.extend([draw(4 * H, inputs), draw(4 * H, H), draw(4 * H, 1)])
-            inputs = H
         outputs = len(VARIANTS[settings.learns])
         self.hidden_weight, self.hidden_bias = draw(H, H), draw(H, 1)
         self.head_weight, self.head_bias = draw(outputs, H), draw(outputs, 1)
@@ -96,29 +93,24 @@ class RecurrentRule(LearnedRule):
         """Two where both x_hat and y_hat, or a gradient at x, are needed."""
         return 2 if "b" in VARIANTS[self.settings.learns] or self.looks_at == "x" else 1
 
-    def init(self, problem: Problem, x0: Tensor) -> Hidden:
+    def init(self, problem: Problem, x0: Tensor) -> Memory:
         """Zero, or one Gaussian draw shared by the instances."""
-        s, like = self.settings, self.head_weight
-        start = torch.zeros(2, s.layers, 1, s.hidden, x0.shape[1], dtype=like.dtype)
-        if s.start == "gaussian":
-            start.normal_(generator=torch.Generator().manual_seed(s.start_seed))
-        h, c = start.to(x0.device).expand(-1, -1, len(x0), -1, -1)
-        return Hidden(tuple(h), tuple(c), problem.safe_step())
+        hidden = self.cells.zero(x0)
+        if self.settings.start == "gaussian":
+            generator = torch.Generator().manual_seed(self.settings.start_seed)
+            shape = (2, len(hidden.h), 1, *hidden.h[0].shape[1:])
+            h, c = torch.randn(shape, dtype=hidden.h[0].dtype, generator=generator).to(x0.device)
+            hidden = Hidden(*(tuple(part.expand(-1, len(x0), -1, -1)) for part in (h, c)))
+        return Memory(hidden, problem.safe_step())
 
-    def forward(self, view: View, memory: Hidden) -> tuple[Coefficients, Hidden]:
+    def forward(self, view: View, memory: Memory) -> tuple[Coefficients, Memory]:
         """One step of the network for all coordinates."""
         point = view.y if self.looks_at == "y" else view.x
-        out = torch.stack([point, view.at.grad], 1).to(self.head_weight.dtype)
-        hs, cs = [], []
-        for layer, (h, c) in enumerate(zip(memory.h, memory.c, strict=True)):
-            W, U, bias = self.cells[3 * layer : 3 * layer + 3]
-            out, c_next = LstmCell.apply(out, h, c, W, U, bias)
-            hs.append(out)
-            cs.append(c_next)
+        out, hidden = self.cells.step(torch.stack([point, view.at.grad], 1), memory.hidden)
         out = torch.relu(linear(self.hidden_weight, out, self.hidden_bias))
         out = linear(self.head_weight, out, self.head_bias)
         coefficients = self._activate(out.to(view.x.dtype), memory.step, view.problem.r)
-        return coefficients, Hidden(tuple(hs), tuple(cs), memory.step)
+        return coefficients, Memory(hidden, memory.step)
 
     def _activate(self, out: Tensor, step: Tensor, r: Penalty) -> Coefficients:
         raw = dict(zip(VARIANTS[self.settings.learns], out.unbind(1), strict=True))

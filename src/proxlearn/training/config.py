@@ -8,7 +8,8 @@ import torch
 
 from proxlearn.checkpoint import build
 from proxlearn.errors import InputError, unknown
-from proxlearn.rules import LearnedRule
+from proxlearn.optimizers import KINDS
+from proxlearn.rules import Learnable
 from proxlearn.rules.recurrent import VARIANTS
 
 LOSSES = ("objective", "log-gap", "log-mean-gap")
@@ -20,7 +21,8 @@ class TrainConfig:
     """How to train; the defaults are the paper's."""
 
     rule: str = "pa"
-    """'compact', or which coefficients the paper's LSTM learns (p, a, pa, pba, ...)."""
+    """'compact', which coefficients the paper's LSTM learns (p, a, pa, pba, ...), or a competitor:
+    'l2o-dm', 'rnnprop', 'step-lista', 'ada-lista'."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Further settings of the rule, such as ``{"activation": "softplus"}``."""
     steps: int = 500
@@ -76,8 +78,9 @@ class TrainConfig:
         for name in ("lr", "floor"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise InputError(f"{name} is {getattr(self, name)}; expected a number > 0")
-        if self.rule != "compact" and self.rule not in VARIANTS:
-            raise unknown("rule", self.rule, ["compact", *VARIANTS])
+        rules = [*VARIANTS, *(kind for kind in KINDS if kind != "recurrent")]
+        if self.rule not in rules:
+            raise unknown("rule", self.rule, rules)
 
     @classmethod
     def compact(cls, **changes: Any) -> "TrainConfig":
@@ -85,11 +88,11 @@ class TrainConfig:
         preset = {"rule": "compact", "loss": "log-gap", "schedule": "cosine", "warmup": 10}
         return cls(**{**preset, **changes})
 
-    def new_rule(self) -> LearnedRule:
+    def new_rule(self) -> Learnable:
         """The rule with fresh weights drawn from the seed."""
-        if self.rule == "compact":
-            description = {"kind": "compact", "settings": self.settings}
-        else:
+        if self.rule in VARIANTS:
             settings = {"learns": self.rule, **self.settings}
             description = {"kind": "recurrent", "settings": settings}
+        else:
+            description = {"kind": self.rule, "settings": self.settings}
         return build(description, torch.Generator().manual_seed(self.seed))

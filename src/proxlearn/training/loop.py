@@ -17,7 +17,6 @@ from proxlearn.batch import detach
 from proxlearn.checkpoint import Learned, weights
 from proxlearn.families import Family
 from proxlearn.problem import Problem
-from proxlearn.scheme import Scheme, State
 from proxlearn.solver import solve
 from proxlearn.training import snapshot
 from proxlearn.training.config import TrainConfig
@@ -28,6 +27,8 @@ VALIDATION_STREAM = 2**31
 """In place of the step number where the validation problems are drawn: no training step has it."""
 PATIENCE = 20
 """Bad minibatches in a row after which training gives up."""
+COLLAPSE = 1.0
+"""Decades by which the validation may worsen before training goes back to the best weights."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class Training:
     def __init__(self, family: Family, config: TrainConfig, ranks: Ranks, device: str):
         self.family, self.config, self.ranks, self.device = family, config, ranks, device
         self.rule = config.new_rule().to(device)
-        self.optimizer = Scheme(self.rule)
+        self.optimizer = self.rule.optimizer()
         self.adam = torch.optim.Adam(self.rule.parameters(), lr=config.lr)
         self.step, self.skipped, self.bad_in_a_row, self.status = 0, 0, 0, "running"
         self.loss = self.validation = self.best = math.inf
@@ -121,6 +122,7 @@ class Training:
         self.step += 1
         if self.step % self.config.validate_every == 0 or self.step == self.config.steps:
             self.validate()
+            self.recover()
         self.log.append({"step": self.step, "loss": self.loss, "validation": self.validation})
         if self.bad_in_a_row >= PATIENCE:
             self.status = "diverged"
@@ -138,9 +140,7 @@ class Training:
             return self.config.lr
         return self.config.lr * 0.5 * (1 + math.cos(math.pi * self.step / self.config.steps))
 
-    def segment(
-        self, problem: Problem, state: State, optimum: Tensor | None
-    ) -> tuple[State, Tensor]:
+    def segment(self, problem: Problem, state: Any, optimum: Tensor | None) -> tuple[Any, Tensor]:
         """`unroll` iterations with a graph; the loss is the mean over y_1, ..., y_unroll."""
         values = []
         for k in range(self.config.unroll):
@@ -202,6 +202,22 @@ class Training:
         if self.validation < self.best:
             self.best = self.validation
             self.best_weights = {k: t.clone() for k, t in weights(self.rule).items()}
+
+    def recover(self) -> None:
+        """Back to the best weights, with a fresh Adam, where the validation has collapsed."""
+        collapsed = self.ranks.first and self.validation > self.best + COLLAPSE
+        best = torch.cat([t.reshape(-1) for t in self.best_weights.values()])
+        flag = best.new_ones(1)
+        # Only the first rank knows: the others add zeros to what it sends.
+        sent = self.ranks.mean(torch.cat([flag, best]) * float(collapsed)) * self.ranks.count
+        if not bool(sent[0] > 0):
+            return
+        shapes = {k: t.shape for k, t in self.best_weights.items()}
+        parts = sent[1:].split([shape.numel() for shape in shapes.values()])
+        named = zip(shapes.items(), parts, strict=True)
+        self.rule.load_state_dict({k: part.reshape(shape) for (k, shape), part in named})
+        self.adam.state.clear()
+        self.skipped += 1
 
     def hold_out(self, i: int) -> tuple[Problem, Tensor]:
         """One batch of the validation set, and its optimal values."""

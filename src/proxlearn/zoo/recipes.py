@@ -11,6 +11,11 @@ ABLATION = replace(PAPER, steps=100)
 """A fifth of the paper's minibatches, on problems of 100x200: for the ablation's comparisons."""
 SMALL_LASSO = GaussianLasso(m=100, n=200, nonzeros=20)
 
+BLACK_BOX = replace(PAPER, steps=300, batch=16)
+"""For the black-box competitors: fewer problems a minibatch, of the size they are tested on."""
+UNROLLED = TrainConfig(schedule="cosine", steps=300, horizon=20)
+"""For the unrolled competitors: all 20 layers in one segment."""
+
 WIDE = TrainConfig.compact(
     steps=200,
     batch=32,
@@ -29,6 +34,18 @@ RECIPES: dict[str, tuple[Family, TrainConfig]] = {
     **{
         f"lasso-{rule}": (SMALL_LASSO, replace(ABLATION, rule=rule))
         for rule in ("p", "a", "pba", "pba1", "pba2", "pba12")
+    },
+    **{
+        f"lasso-{rule}": (GaussianLasso(), replace(BLACK_BOX, rule=rule))
+        for rule in ("l2o-dm", "rnnprop")
+    },
+    **{
+        f"logistic-{rule}": (GaussianLogistic(), replace(BLACK_BOX, rule=rule))
+        for rule in ("l2o-dm", "rnnprop")
+    },
+    **{
+        f"lasso-{rule}": (GaussianLasso(), replace(UNROLLED, rule=rule))
+        for rule in ("step-lista", "ada-lista")
     },
     "lasso": (
         GaussianLasso(),
