@@ -51,3 +51,10 @@ def test_contributing_examples_solve_a_problem(examples):
     torch.testing.assert_close(solution.x, c / 4, rtol=1e-4, atol=0)
     noisy = examples.NoisyLasso(m=10, n=20, nonzeros=2).sample(2, 0)
     assert pl.solve(noisy, tol=1e-4, max_iter=5000).solved
+
+
+def test_contributing_shows_the_learned_optimizer_as_it_is():
+    file = ROOT / "src" / "proxlearn" / "optimizers" / "rnnprop.py"
+    code = file.read_text("utf-8")
+    assert code in blocks("CONTRIBUTING.md", "python")
+    assert code.count("\n") <= 60
