@@ -1,9 +1,10 @@
 """Real data sets: read from a folder, from a cache, or downloaded; never at import.
 
 Each loader looks for its file in `folder`, else in the folder that PROXLEARN_DATA names, then in
-the cache (``proxlearn`` in XDG_CACHE_HOME, by default in ~/.cache), then asks OpenML through
-scikit-learn and fills the cache. Both sets are from the UCI Machine Learning Repository (Dua and
-Graff, 2019), licence CC BY 4.0: use and share them with that attribution.
+the cache (``proxlearn`` in XDG_CACHE_HOME, by default in ~/.cache). `ionosphere` and `spambase`
+are then asked of OpenML through scikit-learn, which fills the cache; they are from the UCI Machine
+Learning Repository (Dua and Graff, 2019), licence CC BY 4.0: use and share them with that
+attribution. The images are not downloaded: `cifar10` and `bsds_patches` say where to get them.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.errors import InputError
-from proxlearn.files import replacing
+from proxlearn.files import read_matrix, replacing
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,90 @@ def spambase(folder: str | Path | None = None) -> tuple[Tensor, Tensor]:
     return _load(_SPAMBASE, folder)
 
 
+def cifar10(folder: str | Path | None = None, per_class: int = 500) -> tuple[Tensor, Tensor]:
+    """Small pictures of ten kinds: features (10 * per_class, 3072) in [0, 1], labels 0, ..., 9.
+
+    The first `per_class` pictures of each class of CIFAR-10's training set (Krizhevsky, 2009), in
+    the set's order; a row is 3 x 32 x 32. `folder` holds ``cifar10_5000.npz``, an array `x_train`
+    (5000, 32, 32, 3) of bytes and one `y_train` (5000,), 500 pictures a class.
+    """
+    if not 1 <= per_class <= 500:
+        raise InputError(f"per_class is {per_class}; expected 1 to 500 pictures")
+    by_hand = (
+        "set PROXLEARN_DATA to a folder that holds it: arrays x_train (5000, 32, 32, 3) of uint8 "
+        "and y_train (5000,), the first 500 pictures of each class of CIFAR-10's training set, "
+        "from https://www.cs.toronto.edu/~kriz/cifar.html"
+    )
+    file = _find("cifar10_5000.npz", folder, by_hand)
+    pictures, labels = (read_matrix(f"{file}:{name}") for name in ("x_train", "y_train"))
+    if pictures.shape != (5000, 32, 32, 3) or pictures.dtype != np.uint8:
+        raise InputError(f"{file} has x_train {pictures.shape} of {pictures.dtype}; {by_hand}")
+    counts = np.bincount(labels, minlength=10) if labels.dtype.kind == "u" else np.zeros(0)
+    if labels.shape != (5000,) or counts.tolist() != [500] * 10:
+        raise InputError(f"{file} has y_train that is not 500 times each of 0, ..., 9; {by_hand}")
+    kept = np.sort(np.concatenate([np.flatnonzero(labels == c)[:per_class] for c in range(10)]))
+    rows = torch.from_numpy(pictures[kept]).permute(0, 3, 1, 2).reshape(len(kept), -1)
+    return rows.double() / 255, torch.from_numpy(labels[kept].astype(np.int64))
+
+
+GREY = (0.2125, 0.7154, 0.0721)
+"""Weights of red, green and blue (ITU-R 709)."""
+
+
+def bsds_patches(
+    folder: str | Path | None = None, count: int = 1000, size: int = 8, seed: int = 0
+) -> Tensor:
+    """Patches of photographs, (count, size * size): normalised, mean removed.
+
+    Each at a random place in a random one of the pictures of BSDS500 (Martin et al., 2001;
+    Arbelaez et al., 2011; for non-commercial research and education), grey, stretched to [0, 1] as
+    (v - min)/(max - min + 1e-3), less its mean. A patch of one shade, of which nothing would be
+    left, is passed over. `folder` holds ``bsds500/*.jpg``, the paper's are the 200 test pictures;
+    they are taken in the order of their names.
+    """
+    by_hand = (
+        "set PROXLEARN_DATA to a folder that holds it: the 200 .jpg files of BSDS500's test "
+        "images, from https://github.com/BIDS/BSDS500"
+    )
+    pictures = sorted(_find("bsds500", folder, by_hand).glob("*.jpg"))
+    if not pictures:
+        raise InputError(f"the folder bsds500 has no .jpg files; {by_hand}")
+    drawn = count + count // 10 + 10  # some of which may be of one shade
+    random = np.random.default_rng(seed)
+    which, where = random.integers(len(pictures), size=drawn), random.random((drawn, 2))
+    patches = np.empty((drawn, size, size))
+    for i in np.unique(which):
+        grey = _grey(pictures[i], size)
+        for j in np.flatnonzero(which == i):
+            top, left = (where[j] * (np.array(grey.shape) - size + 1)).astype(int)
+            patches[j] = grey[top : top + size, left : left + size]
+    patches = patches[np.ptp(patches, (1, 2)) > 0][:count]
+    if len(patches) < count:
+        raise InputError(f"{drawn - len(patches)} of {drawn} patches are of one shade; {by_hand}")
+    low, high = patches.min((1, 2), keepdims=True), patches.max((1, 2), keepdims=True)
+    flat = ((patches - low) / (high - low + 1e-3)).reshape(count, -1)
+    return torch.from_numpy(flat - flat.mean(1, keepdims=True))
+
+
+def _grey(file: Path, size: int) -> np.ndarray:
+    """A picture in grey, (height, width) in [0, 1]."""
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError:
+        raise InputError(
+            "reading .jpg files needs Pillow, which is not installed; pip install 'proxlearn[plot]'"
+        ) from None
+    try:
+        with Image.open(file, formats=["JPEG"]) as picture:
+            rgb = np.asarray(picture.convert("RGB"), dtype=np.float64) / 255
+    except (OSError, UnidentifiedImageError, Image.DecompressionBombError) as error:
+        raise InputError(f"{file} cannot be read as a picture ({error}); fetch it again") from None
+    if min(rgb.shape[:2]) < size:
+        raise InputError(f"{file} has {rgb.shape[:2]} pixels; expected at least {size} by {size}")
+    grey: np.ndarray = rgb @ np.array(GREY)
+    return grey
+
+
 def standardise(A: Tensor) -> Tensor:
     """A (..., m, n) with columns of mean 0 and variance 1; constant columns become 0."""
     # Asked of the data, not of the variance, in which rounding leaves a little more than 0.
@@ -94,6 +179,15 @@ def _load(source: _Source, folder: str | Path | None) -> tuple[Tensor, Tensor]:
         with suppress(InputError), replacing(cached) as temporary:
             np.savez(temporary, features=features, labels=labels)
     return torch.from_numpy(features), torch.from_numpy(labels)
+
+
+def _find(name: str, folder: str | Path | None, by_hand: str) -> Path:
+    """The file or folder of that name in `folder`, PROXLEARN_DATA's or the cache."""
+    given = os.environ.get("PROXLEARN_DATA") if folder is None else folder
+    for place in ([Path(given)] if given else []) + [_cache()]:
+        if (place / name).exists():
+            return place / name
+    raise InputError(f"{name} is not on this computer; {by_hand}")
 
 
 def _cache() -> Path:

@@ -1,0 +1,1 @@
+"""Commands that need more than a few lines, each in a file; `cli` registers them."""

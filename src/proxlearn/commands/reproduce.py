@@ -1,0 +1,97 @@
+"""``proxlearn reproduce``: the paper's figures and tables, run again."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def reproduce(
+    what: Annotated[
+        str, typer.Argument(metavar="list|NAME|all|claims", help="An experiment, or one of these.")
+    ],
+    scale: Annotated[
+        str, typer.Option(help="quick (a minute or two each) or paper (full size, hours).")
+    ] = "quick",
+    out: Annotated[str, typer.Option(help="Folder for rows and cards.")] = "out",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the problems.")] = 0,
+    optimizers: Annotated[
+        str | None, typer.Option(help="Other optimizers, with commas between them.")
+    ] = None,
+) -> int:
+    """Run an experiment of the paper again: rows in NAME.parquet, what they are in NAME.json.
+
+    A run that was interrupted goes on, and finished parts are not repeated: they are in
+    OUT/.cache. 'claims' only writes the table of the paper's figures beside those of OUT's rows.
+    """
+    from proxlearn import experiments
+
+    if what == "list":
+        return _list()
+    if what not in ("all", "claims"):
+        experiments.get(what)
+    names = {"all": experiments.NAMES, "claims": ()}.get(what, (what,))
+    chosen = None
+    if optimizers is not None:
+        chosen = [name.strip() for name in optimizers.split(",") if name.strip()]
+    code = _run(names, scale, out, seed, chosen)
+    return max(code, _claims(Path(out), what == "claims"))
+
+
+def _list() -> int:
+    from rich.console import Console
+    from rich.table import Table
+
+    from proxlearn import experiments
+    from proxlearn.experiments.runner import missing
+
+    table = Table()
+    for column in ("name", "paper", "what", "missing models"):
+        table.add_column(column)
+    for name in experiments.NAMES:
+        e = experiments.get(name)
+        table.add_row(name, e.paper_figure, e.title, ", ".join(missing(e)))
+    Console().print(table)
+    return 0
+
+
+def _run(
+    names: tuple[str, ...], scale: str, out: str, seed: int, optimizers: list[str] | None
+) -> int:
+    """Each experiment in turn; with several, one that cannot run does not stop the others."""
+    from proxlearn import experiments
+    from proxlearn.cli import _watching
+    from proxlearn.errors import InputError
+    from proxlearn.experiments.runner import run
+
+    failed = 0
+    for name in names:
+        try:
+            with _watching() as watch:
+                outcome = run(
+                    experiments.get(name), scale, out, seed=seed, optimizers=optimizers, watch=watch
+                )
+        except InputError as error:
+            if len(names) == 1:
+                raise
+            print(f"error: {error}", file=sys.stderr)
+            failed += 1
+            continue
+        parts = f"{outcome.computed} parts computed, {outcome.reused} from the cache"
+        print(f"wrote {outcome.rows} and {outcome.card} ({parts})")
+    return 1 if failed else 0
+
+
+def _claims(folder: Path, show: bool) -> int:
+    """The table of the paper's figures from all rows in the folder."""
+    from proxlearn.report import claims
+
+    found = claims.judge(folder)
+    claims.save(found, folder)
+    if show:
+        from rich.console import Console
+
+        Console().print(claims.table(found))
+    print(f"wrote {folder / claims.FILE}")
+    return 0

@@ -1,0 +1,20 @@
+"""Which coefficients are worth learning: the paper's variants of the scheme on its LASSO."""
+
+from proxlearn.experiments.base import Experiment, Scale, Setting
+from proxlearn.experiments.sources import LASSO
+
+VARIANTS = ("p", "a", "pa", "pba", "pba1", "pba2", "pba12")
+
+EXPERIMENT = Experiment(
+    name="ablation",
+    paper_figure="Fig. 1",
+    title="Ablation on LASSO: which coefficients are learned",
+    settings=(Setting("", LASSO, (*(f"lasso-{v}" for v in VARIANTS), "fista-restart")),),
+    quick=Scale(count=16, iterations=100),
+    paper=Scale(count=1024, iterations=1000),
+    labels={f"lasso-{v}": v.upper() for v in VARIANTS},
+    notes=(
+        "PA was trained as in the paper (500 minibatches of 250x500), the other variants on 100 "
+        "minibatches of 100x200.",
+    ),
+)

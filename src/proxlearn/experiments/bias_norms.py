@@ -1,0 +1,16 @@
+"""How large the learned biases b1 and b2 are, iteration by iteration."""
+
+from proxlearn.experiments.base import Experiment, Scale, Setting
+from proxlearn.experiments.sources import LASSO
+
+EXPERIMENT = Experiment(
+    name="bias-norms",
+    paper_figure="Fig. 2",
+    title="Size of the learned biases of PBA12",
+    settings=(Setting("", LASSO, ("lasso-pba12",)),),
+    quick=Scale(count=16, iterations=100),
+    paper=Scale(count=1024, iterations=1000),
+    measure="bias",
+    y="mean norm of b1 and b2",
+    notes=("A minimiser is a fixed point only where both vanish.",),
+)

@@ -1,0 +1,18 @@
+"""LASSO problems of the training distribution."""
+
+from proxlearn.experiments.base import Experiment, Scale, Setting
+from proxlearn.experiments.sources import LASSO
+
+CLASSIC = ("ista", "fista", "fista-restart", "adam", "adamhd")
+LEARNED = ("lasso-pa", "lasso", "lasso-l2o-dm", "lasso-rnnprop")
+UNROLLED = ("lasso-step-lista", "lasso-ada-lista")
+
+EXPERIMENT = Experiment(
+    name="lasso",
+    paper_figure="Fig. 3",
+    title="LASSO, trained and tested on the same distribution",
+    settings=(Setting("", LASSO, (*LEARNED, *CLASSIC, *UNROLLED)),),
+    quick=Scale(count=16, iterations=150),
+    paper=Scale(count=1024, iterations=1000),
+    notes=("The unrolled methods end after their last layer.",),
+)

@@ -1,0 +1,31 @@
+"""Logistic regression problems of the training distribution."""
+
+from proxlearn.experiments.base import Experiment, Scale
+from proxlearn.experiments.sources import LOGISTIC
+from proxlearn.experiments.steps import both_steps
+
+OPTIMIZERS = (
+    "logistic-pa",
+    "logistic",
+    "logistic-l2o-dm",
+    "logistic-rnnprop",
+    "ista",
+    "fista",
+    "fista-restart",
+    "adam",
+    "adamhd",
+)
+STEP_NOTE = (
+    "The published step takes the norm of A for the Lipschitz constant of the gradient; the right "
+    "one is ||A||^2/(4m). It changes ISTA and FISTA only, so the others are run once."
+)
+
+EXPERIMENT = Experiment(
+    name="logistic",
+    paper_figure="Fig. 5",
+    title="Logistic regression, trained and tested on the same distribution",
+    settings=both_steps(LOGISTIC, OPTIMIZERS),
+    quick=Scale(count=16, iterations=600),
+    paper=Scale(count=1024, iterations=1000),
+    notes=(STEP_NOTE,),
+)

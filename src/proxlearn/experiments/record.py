@@ -1,0 +1,117 @@
+"""One optimizer on one block of instances: what the rows are made of."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from proxlearn.arrays import start_point
+from proxlearn.errors import InputError
+from proxlearn.optimizers import Optimizer
+from proxlearn.problem import Problem
+from proxlearn.scheme import Coefficients, Rule, Scheme, View
+from proxlearn.solver import Progress, solve
+
+Arrays = dict[str, npt.NDArray[Any]]
+Told = Callable[[int], None] | None
+
+
+class _Recorder:
+    """A callback that keeps F(x_k) in float64, and a clock that stands still meanwhile.
+
+    `solve(record=True)` would compute the certificate too, a gradient more an iteration.
+    """
+
+    def __init__(self, problem: Problem, gradients: int, told: Told):
+        self.exact, self.gradients, self.told = problem.to(torch.float64), gradients, told
+        self.x = start_point(problem, None).double()
+        spent = torch.zeros(problem.batch, dtype=torch.float64, device=problem.device)
+        self.rows = [(self.exact.objective(self.x), spent, 0.0)]
+        self.paused = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        began = time.perf_counter()
+        elapsed = progress.seconds - self.paused
+        self.x[progress.index] = progress.x.double()
+        spent = self.rows[-1][1].clone()
+        spent[progress.index] += self.gradients
+        self.rows.append((self.exact.objective(self.x), spent, elapsed))
+        if self.told is not None:
+            self.told(progress.iteration)
+        self.paused += time.perf_counter() - began
+
+
+def record_gap(
+    problem: Problem, optimizer: Optimizer, iterations: int, told: Told = None
+) -> Arrays:
+    """objective and gradients (K+1, B), seconds (K+1,), from x_0 on.
+
+    An optimizer with a fixed number of layers ends there. Where all instances broke down before,
+    the last row stands for the rest.
+    """
+    layers = getattr(optimizer, "layers", None)
+    K = iterations if layers is None else min(iterations, layers)
+    problem.lipschitz()  # before the clock starts: it is remembered
+    recorder = _Recorder(problem, optimizer.gradients, told)
+    solve(problem, optimizer, tol=0, max_iter=K, callback=recorder)
+    rows = recorder.rows + recorder.rows[-1:] * (K + 1 - len(recorder.rows))
+    objective, spent, seconds = zip(*rows, strict=True)
+    return {
+        "objective": torch.stack(objective).cpu().numpy(),
+        "gradients": torch.stack(spent).cpu().numpy(),
+        "seconds": np.array(seconds),
+    }
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """A rule whose b1 and b2 are looked at on the way."""
+
+    rule: Rule
+    seen: list[tuple[Tensor, Tensor]]
+
+    @property
+    def looks_at(self) -> str:
+        return self.rule.looks_at
+
+    @property
+    def gradients(self) -> int:
+        return self.rule.gradients
+
+    def init(self, problem: Problem, x0: Tensor) -> Any:
+        return self.rule.init(problem, x0)
+
+    def __call__(self, view: View, memory: Any) -> tuple[Coefficients, Any]:
+        coefficients, memory = self.rule(view, memory)
+        b1, b2 = (
+            torch.as_tensor(b, dtype=view.x.dtype, device=view.x.device).expand_as(view.x)
+            for b in (coefficients.b1, coefficients.b2)
+        )
+        self.seen.append((b1.norm(dim=-1).double(), b2.norm(dim=-1).double()))
+        return coefficients, memory
+
+
+def record_bias(problem: Problem, optimizer: Any, iterations: int, told: Told = None) -> Arrays:
+    """b1 and b2, their norms (K, B) at iterations 0, ..., K-1, and seconds (K,)."""
+    rule: Any = getattr(optimizer, "rule", None)
+    seen: list[tuple[Tensor, Tensor]] = []
+    seconds: list[float] = []
+    if not hasattr(rule, "looks_at"):
+        raise InputError("norms of b1 and b2 need a rule of the scheme, such as 'lasso-pba12'")
+
+    def watch(progress: Progress) -> None:
+        seconds.append(progress.seconds)
+        if told is not None:
+            told(progress.iteration)
+
+    watched = Scheme(_Watched(rule, seen))
+    solve(problem, watched, tol=0, max_iter=iterations, callback=watch)
+    if any(len(b1) != problem.batch for b1, _ in seen) or len(seen) != iterations:
+        raise InputError(f"the rule broke down on some instance within {iterations} iterations")
+    b1, b2 = (torch.stack(norms).cpu().numpy() for norms in zip(*seen, strict=True))
+    return {"b1": b1, "b2": b2, "seconds": np.array(seconds)}

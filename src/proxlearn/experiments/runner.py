@@ -1,0 +1,280 @@
+"""Runs an experiment: blocks of instances, each part cached, then rows and a card."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from proxlearn import __version__, zoo
+from proxlearn import optimizers as registry
+from proxlearn.comparison import Watch
+from proxlearn.comparison import optimum as certified_optimum
+from proxlearn.errors import InputError, unknown
+from proxlearn.experiments import NAMES
+from proxlearn.experiments.base import Experiment, Setting
+from proxlearn.experiments.cache import Cache, core_digest, fingerprint
+from proxlearn.experiments.record import Arrays, record_bias, record_gap
+from proxlearn.experiments.steps import STEPPED, published_step
+from proxlearn.files import check_folder, replacing
+from proxlearn.optimizers import Optimizer
+from proxlearn.problem import Problem
+from proxlearn.report import parquet
+from proxlearn.solver import solve
+
+SCALES = ("quick", "paper")
+TOL = 1e-12
+"""Relative gap to which F* is certified."""
+LEVELS = (1e-3, 1e-6)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run left behind."""
+
+    rows: Path
+    card: Path
+    computed: int
+    """Parts that were computed; the others came from the cache."""
+    reused: int
+
+
+def run(
+    experiment: Experiment,
+    scale: str,
+    out: str | Path,
+    *,
+    seed: int = 0,
+    optimizers: Sequence[str] | None = None,
+    watch: Watch | None = None,
+) -> Outcome:
+    """Write `<name>.parquet` and `<name>.json` to `out`; finished parts are kept in `out/.cache`.
+
+    `optimizers` replaces the experiment's own.
+    """
+    if scale not in SCALES:
+        raise unknown("scale", scale, SCALES)
+    parquet.require_pyarrow()
+    job = _Job(experiment, scale, seed, _methods(experiment, optimizers), watch)
+    folder = check_folder(out)
+    cache = Cache(folder / ".cache")
+    parts = [columns for setting in job.settings for columns in job.rows(setting, cache)]
+    rows, card = folder / f"{experiment.name}.parquet", folder / f"{experiment.name}.json"
+    parquet.save(parts, rows)
+    with replacing(card) as temporary:
+        text = json.dumps(job.card(optimizers), indent=2, ensure_ascii=False)
+        temporary.write_text(text + "\n", encoding="utf-8")
+    return Outcome(rows, card, cache.made, cache.found)
+
+
+def missing(experiment: Experiment) -> list[str]:
+    """The models that the experiment needs and that are not shipped."""
+    return [n for n in experiment.optimizers() if n not in registry.NAMES and not zoo.has(n)]
+
+
+def _methods(experiment: Experiment, given: Sequence[str] | None) -> dict[str, Optimizer]:
+    """All optimizers by name, before any work is done."""
+    if given is not None:
+        if not given:
+            raise InputError("no optimizers were given; expected at least one name")
+        return {name: registry.get(name) for name in given}
+    absent = missing(experiment)
+    if absent:
+        raise InputError(
+            f"{experiment.name} needs the models {', '.join(absent)}, which are not there: train "
+            f"them (python -m proxlearn.zoo {absent[0]}), or name others with --optimizers"
+        )
+    return {name: registry.get(name) for name in experiment.optimizers()}
+
+
+class _Job:
+    """An experiment at one scale with one seed."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        scale: str,
+        seed: int,
+        methods: dict[str, Optimizer],
+        watch: Watch | None,
+    ):
+        self.experiment, self.scale, self.seed, self.watch = experiment, scale, seed, watch
+        self.methods, self.size = methods, experiment.scale(scale)
+        self.own = set(experiment.optimizers())
+        self.settings = [s for s in experiment.settings if self.names(s)]
+        self.worst = 0.0
+        self.counts: dict[str, int] = {}
+
+    def names(self, setting: Setting) -> list[str]:
+        """The optimizers of a setting; others than the experiment's own run wherever they fit."""
+        fits = setting.step == "right"
+        return [
+            name
+            for name in self.methods
+            if name in setting.optimizers or (name not in self.own and (fits or name in STEPPED))
+        ]
+
+    def rows(self, setting: Setting, cache: Cache) -> Iterator[Any]:
+        """The rows of each optimizer."""
+        names = self.names(setting)
+        done: dict[str, list[Arrays]] = {name: [] for name in names}
+        best: list[Arrays] = []
+        problems = setting.at(self.scale)
+        count = min(self.size.count, problems.limit() or self.size.count)
+        self.counts[setting.name] = count
+        for first in range(0, count, self.experiment.block):
+            last = min(first + self.experiment.block, count)
+            block = _Block(self, setting, first, last)
+            for name in names:
+                done[name].append(cache.get(*block.run(name)))
+            if self.experiment.measure == "gap":
+                best.append(cache.get(*block.optimum()))
+        if self.experiment.measure == "bias":
+            yield from self._bias_rows(setting, done)
+        else:
+            yield from self._gap_rows(setting, done, best)
+
+    def _gap_rows(
+        self, setting: Setting, done: dict[str, list[Arrays]], best: list[Arrays]
+    ) -> Iterator[Any]:
+        objective = {n: _join(parts, "objective") for n, parts in done.items()}
+        F = np.concatenate([b["value"] for b in best])
+        for values in objective.values():  # no gap is negative
+            F = np.minimum(F, values.min(0))
+        relative = np.concatenate([b["gap"] for b in best]) / np.abs(F)
+        self.worst = max(self.worst, float(relative.max()))
+        for name, parts in done.items():
+            gap = (objective[name] - F) / np.maximum(np.abs(F), np.finfo(np.float64).tiny)
+            spent, seconds = _join(parts, "gradients"), _total(parts)
+            labels = self._labels(setting, name)
+            yield parquet.columns_of(labels, objective[name], gap, spent, seconds)
+
+    def _bias_rows(self, setting: Setting, done: dict[str, list[Arrays]]) -> Iterator[Any]:
+        for model, parts in done.items():
+            for which in ("b1", "b2"):
+                norms = _join(parts, which)
+                k = np.arange(len(norms))[:, None] + np.zeros_like(norms)
+                spent, none = self.methods[model].gradients * k, np.full_like(norms, np.nan)
+                labels = self._labels(setting, which)
+                yield parquet.columns_of(labels, none, norms, spent, _total(parts))
+
+    def _labels(self, setting: Setting, name: str) -> dict[str, Any]:
+        return {
+            "experiment": self.experiment.name,
+            "setting": setting.name,
+            "optimizer": name,
+            "seed": self.seed,
+            "version": __version__,
+        }
+
+    def card(self, given: Sequence[str] | None) -> dict[str, Any]:
+        """What was run, for readers of the rows."""
+        e = self.experiment
+        shown = ["b1", "b2"] if e.measure == "bias" else list(self.methods)
+        command = f"proxlearn reproduce {e.name} --scale {self.scale}"
+        command += f" --seed {self.seed}" if self.seed else ""
+        command += f" --optimizers {','.join(given)}" if given is not None else ""
+        problems = {s.name: s.at(self.scale).text for s in self.settings}
+        return {
+            "name": e.name,
+            "title": e.title,
+            "paper": e.paper_figure,
+            "order": NAMES.index(e.name) if e.name in NAMES else len(NAMES),
+            "data": "; ".join(dict.fromkeys(problems.values())),
+            "settings": {**e.facts, "scale": self.scale, "threads": torch.get_num_threads()},
+            "panels": [
+                {"setting": s.name, "data": problems[s.name], "step": s.step,
+                 "count": self.counts[s.name], "optimizers": self.names(s)}
+                for s in self.settings
+            ],
+            "command": f"{command} --out DIR",
+            "scale": self.scale,
+            "seed": self.seed,
+            "version": __version__,
+            "count": max(self.counts.values()),
+            "iterations": self.size.iterations,
+            "optimizers": [{"name": n, "label": e.label(n)} for n in shown],
+            "levels": list(LEVELS),
+            "notes": list(e.notes),
+            "optimum": self._optimum_note(),
+            "y": e.y,
+        }  # fmt: skip
+
+    def _optimum_note(self) -> str | None:
+        if self.experiment.measure == "bias":
+            return None
+        if self.experiment.certified:
+            return f"float64, certified to a relative gap of {TOL:g}"
+        return (
+            "the best value seen in float64, by FISTA with restart run longer or by any of the "
+            f"methods; a dual bound shows that it is at most {self.worst:.1e} too large, relatively"
+        )
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Instances first, ..., last - 1 of a setting; the problem is made when a part needs it."""
+
+    job: _Job
+    setting: Setting
+    first: int
+    last: int
+
+    @cached_property
+    def problem(self) -> Problem:
+        """As it is, with the right step."""
+        return self.setting.at(self.job.scale).block(self.first, self.last, self.job.seed)
+
+    def key(self, **more: Any) -> dict[str, Any]:
+        problems = self.setting.at(self.job.scale)
+        instances = [self.first, self.last, self.job.seed]
+        return {"problems": problems.key(), "instances": instances, "core": core_digest(), **more}
+
+    def run(self, name: str) -> tuple[dict[str, Any], Callable[[], Arrays]]:
+        """Key and computation of one optimizer."""
+        job, optimizer = self.job, self.job.methods[name]
+        measure, K = job.experiment.measure, job.size.iterations
+        more = {"measure": measure, "iterations": K, "step": self.setting.step}
+        record = record_bias if measure == "bias" else record_gap
+
+        def make() -> Arrays:
+            stepped = published_step if self.setting.step == "published" else lambda p: p
+            return record(stepped(self.problem), optimizer, K, self._told(name))
+
+        return self.key(**more, **fingerprint(optimizer)), make
+
+    def optimum(self) -> tuple[dict[str, Any], Callable[[], Arrays]]:
+        """Key and computation of F*, whatever the step: value and certified gap, (B,)."""
+        job = self.job
+        certified = job.experiment.certified
+        most = job.experiment.optimum_iterations[job.scale]
+
+        def make() -> Arrays:
+            problem = self.problem.to(torch.float64)
+            if certified:
+                value = certified_optimum(problem, TOL, most, watch=job.watch).cpu().numpy()
+                return {"value": value, "gap": TOL * np.abs(value)}
+            told = self._told("optimum")
+            callback = None if told is None else lambda p: told(p.iteration)
+            found = solve(problem, "fista-restart", tol=TOL, max_iter=most, callback=callback)
+            return {"value": found.objective.cpu().numpy(), "gap": found.gap.cpu().numpy()}
+
+        return self.key(measure="optimum", tol=TOL, most=most, certified=certified), make
+
+    def _told(self, name: str) -> Callable[[int], None] | None:
+        watch = self.job.watch
+        text = f"{self.job.experiment.name} {self.first}-{self.last - 1}: {name}"
+        return None if watch is None else lambda k: watch(text, k)
+
+
+def _total(parts: list[Arrays]) -> Any:
+    """Seconds for all blocks together, (K+1,)."""
+    return np.sum([part["seconds"] for part in parts], 0)
+
+
+def _join(parts: list[Arrays], name: str) -> Any:
+    return np.concatenate([part[name] for part in parts], 1)

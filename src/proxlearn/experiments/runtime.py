@@ -1,0 +1,17 @@
+"""Time an iteration, iterations, and time to a gap."""
+
+from proxlearn.experiments.base import Experiment, Scale, Setting
+from proxlearn.experiments.sources import LASSO, SPAMBASE
+
+EXPERIMENT = Experiment(
+    name="runtime",
+    paper_figure="Table 2",
+    title="Run time",
+    settings=(
+        Setting("LASSO", LASSO, ("lasso-pa", "lasso", "adamhd", "fista-restart")),
+        Setting("Spambase", SPAMBASE, ("logistic-pa", "logistic", "adamhd", "fista-restart")),
+    ),
+    quick=Scale(count=16, iterations=300),
+    paper=Scale(count=1024, iterations=1000),
+    notes=("Times are of this run, on the CPU; the paper's are of four GPUs.",),
+)

@@ -1,0 +1,63 @@
+"""The problems that experiments share."""
+
+import torch
+
+from proxlearn import datasets
+from proxlearn.constructors import lasso, logistic, softmax
+from proxlearn.experiments.base import FromData, FromFamily
+from proxlearn.families import GaussianLasso, GaussianLogistic
+from proxlearn.ksvd import ksvd
+from proxlearn.problem import Problem
+
+LASSO = FromFamily(GaussianLasso(), "LASSO 250x500, 50 non-zeros, lambda 0.1, float32")
+LARGE_LASSO = FromFamily(
+    GaussianLasso(m=2500, n=5000, nonzeros=500),
+    "LASSO 2500x5000, 500 non-zeros, lambda 0.1, float32",
+)
+LARGER_LASSO = FromFamily(
+    GaussianLasso(m=1000, n=2000, nonzeros=200),
+    "LASSO 1000x2000, 200 non-zeros, lambda 0.1, float32",
+)
+LOGISTIC = FromFamily(
+    GaussianLogistic(),
+    "logistic regression, 1000 samples, 50 features, 20 non-zeros, lambda 0.1, float32",
+)
+
+
+def _spambase() -> Problem:
+    A, b = datasets.spambase()
+    return logistic(datasets.standardise(A), b, 0.1)
+
+
+def _ionosphere() -> Problem:
+    A, b = datasets.ionosphere()
+    return logistic(datasets.standardise(A), b, 0.1)
+
+
+def _patches() -> Problem:
+    signals = datasets.bsds_patches(count=1000, size=8, seed=0)
+    dictionary = ksvd(signals, atoms=128, sparsity=6, rounds=10, seed=0)
+    return lasso(dictionary.atoms, signals, 0.5)
+
+
+def _pictures(per_class: int) -> Problem:
+    A, b = datasets.cifar10(per_class=per_class)
+    return softmax(A.to(torch.float32), b, 1e-4, classes=10)
+
+
+SPAMBASE = FromData(
+    _spambase, "Spambase, 4601 samples, 57 standardised features, lambda 0.1, float64"
+)
+IONOSPHERE = FromData(
+    _ionosphere, "Ionosphere, 351 samples, 34 standardised features, lambda 0.1, float64"
+)
+PATCHES = FromData(
+    _patches,
+    "LASSO 64x128: 8x8 patches of BSDS500 in a K-SVD dictionary of theirs, lambda 0.5, float64",
+)
+PICTURES = FromData(
+    lambda: _pictures(500), "CIFAR-10, 5000 pictures in [0, 1], 10 classes, lambda 1e-4, float32"
+)
+FEWER_PICTURES = FromData(
+    lambda: _pictures(50), "CIFAR-10, 500 pictures in [0, 1], 10 classes, lambda 1e-4, float32"
+)
