@@ -251,7 +251,7 @@ def test_bad_input_is_one_line_and_exit_2(folder, capsys, command):
 
 def test_help_and_version(capsys):
     assert run("--version", capsys) == (0, f"proxlearn {pl.__version__}\n", "")
-    for command in ["", "--help", "solve --help", "demo --help", "compare --help"]:
+    for command in ["", "--help", "solve --help", "demo --help", "compare --help", "report --help"]:
         code, out, err = run(command, capsys)
         assert (code, err) == (0, "")
         assert "Usage" in out
@@ -263,7 +263,15 @@ def test_compare_writes_plot_and_rows(folder, capsys):
     assert (code, err) == (0, "")
     assert "fista" in out
     assert "not within 5" in out
-    assert sorted(os.listdir("new/report")) == ["convergence.png", "rows.csv"]
+    assert sorted(os.listdir("new/report")) == [
+        "convergence.png",
+        "convergence.svg",
+        "index.html",
+        "rows.csv",
+    ]
+    page = (folder / "new" / "report" / "index.html").read_text()
+    made = "proxlearn compare gaussian-logistic --optimizers fista,ista --count 2 --max-iter 5"
+    assert f"<code>{made} --seed 3</code>" in page
     lines = (folder / "new" / "report" / "rows.csv").read_text().splitlines()
     assert len(lines) == 1 + 2 * 2 * 6
     assert run(command, capsys)[0] == 0

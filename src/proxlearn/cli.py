@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from proxlearn import __version__
+from proxlearn.commands import report as report_command
+from proxlearn.commands import reproduce as reproduce_command
 from proxlearn.errors import InputError
 
 if TYPE_CHECKING:
@@ -149,21 +151,20 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of the problems.")]
 def _demo(
     count: Count = 256,
     seed: Seed = 0,
-    out: Annotated[str, typer.Option(help="Folder for the plot.")] = "demo-out",
+    out: Annotated[str, typer.Option(help="Folder for the page.")] = "demo-out",
 ) -> None:
-    """Solve fresh LASSO problems by classic methods and a learned rule; a table and a plot."""
+    """Solve fresh LASSO problems by classic methods and a learned rule; a table and a page."""
     from proxlearn import demo
     from proxlearn.files import check_folder
-    from proxlearn.report import curves
+    from proxlearn.report import curves, page
 
     curves.require_matplotlib()
     folder = check_folder(out)
     with _watching() as watch:
         result = demo.run(count, seed, watch)
     _show_comparison(result)
-    title = f"{count} LASSO problems, 250 × 500, 50 non-zeros, λ = 0.1"
-    curves.save(curves.convergence(result, title), folder / "convergence.png")
-    print(f"wrote {folder / 'convergence.png'}")
+    wrote = page.write_comparison(folder, result, demo.card(count, seed))
+    print(f"wrote {wrote} (open it in a browser) and {folder / 'convergence.png'}")
 
 
 @app.command("compare")
@@ -175,12 +176,12 @@ def _compare(
     count: Count = 64,
     max_iter: Annotated[int, typer.Option(min=1, help="Iterations of each.")] = 300,
     seed: Seed = 0,
-    report: Annotated[str | None, typer.Option(help="Folder for plot and CSV rows.")] = None,
+    report: Annotated[str | None, typer.Option(help="Folder for page, plot and rows.")] = None,
 ) -> None:
-    """Run several optimizers on problems of one family; a table, with --report a plot and rows."""
-    from proxlearn.demo import compare_family
+    """Run several optimizers on problems of one family; a table, with --report a page."""
+    from proxlearn.demo import compare_family, family_card
     from proxlearn.files import check_folder
-    from proxlearn.report import curves, rows
+    from proxlearn.report import curves, page, rows
 
     names = tuple(name.strip() for name in optimizers.split(",") if name.strip())
     if report is not None:
@@ -191,10 +192,10 @@ def _compare(
     _show_comparison(result)
     if report is not None:
         folder = check_folder(report)
-        figure = curves.convergence(result, f"{count} problems of {family}")
-        curves.save(figure, folder / "convergence.png")
+        card = family_card(family, names, count, max_iter, seed)
+        wrote = page.write_comparison(folder, result, card)
         rows.save(result, folder / "rows.csv")
-        print(f"wrote {folder / 'convergence.png'} and {folder / 'rows.csv'}")
+        print(f"wrote {wrote}, {folder / 'convergence.png'} and {folder / 'rows.csv'}")
 
 
 @app.command("train")
@@ -246,6 +247,12 @@ def _train(
     if learned.card["status"] != "finished":
         print("warning: training diverged; these are the best weights before", file=sys.stderr)
     return 0 if learned.card["status"] == "finished" else 1
+
+
+app.command("report")(report_command.report)
+
+
+app.command("reproduce")(reproduce_command.reproduce)
 
 
 @app.command("models")

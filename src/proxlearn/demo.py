@@ -1,6 +1,9 @@
 """The demonstration: fresh LASSO problems, solved by classic methods and by a learned rule."""
 
-from proxlearn import families
+import shlex
+from typing import Any
+
+from proxlearn import __version__, families
 from proxlearn.comparison import Comparison, Watch, compare
 from proxlearn.errors import InputError
 
@@ -32,3 +35,30 @@ def compare_family(
         raise InputError(f"count is {count}; expected at least one problem")
     problem = families.get(family).sample(count, seed)
     return compare(problem, optimizers, max_iter, watch=watch)
+
+
+OPTIMUM = "float64, certified to a relative gap of 1e-12"
+
+
+def card(count: int, seed: int) -> dict[str, Any]:
+    """What the page says of the demonstration; see `report.results.read`."""
+    about = family_card("gaussian-lasso", OPTIMIZERS, count, MAX_ITER, seed)
+    title = f"{count} LASSO problems, 250 × 500, 50 non-zeros, λ = 0.1"
+    return about | {"title": title, "command": f"proxlearn demo --count {count} --seed {seed}"}
+
+
+def family_card(
+    family: str, optimizers: tuple[str, ...], count: int, max_iter: int, seed: int
+) -> dict[str, Any]:
+    """What the page says of `compare_family` with these arguments."""
+    words = ("proxlearn", "compare", family, "--optimizers", ",".join(optimizers))
+    numbers = f"--count {count} --max-iter {max_iter} --seed {seed}"
+    return {
+        "title": f"{count} problems of {family}",
+        "command": f"{shlex.join(words)} {numbers}",
+        "count": count,
+        "iterations": max_iter,
+        "seed": seed,
+        "version": __version__,
+        "optimum": OPTIMUM,
+    }

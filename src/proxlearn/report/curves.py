@@ -1,11 +1,13 @@
-"""Convergence plots."""
+"""Convergence plots as pictures, PNG and SVG."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from proxlearn.comparison import Comparison
+import numpy as np
+
 from proxlearn.errors import InputError
 from proxlearn.files import replacing
+from proxlearn.report.results import Array, Experiment, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -13,9 +15,11 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, which readers with any colour vision can tell apart.
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-LINES = ("-", "--", "-.", ":")
-FLOOR = 1e-8
-"""Smallest relative gap that is drawn."""
+LINES = ("-", "--", ":", "-.")
+FLOOR = 1e-12
+"""Smallest relative gap that is drawn: F* is not known better."""
+CEILING = 1e3
+"""Largest value that is drawn, except at the start: what diverges must not flatten the rest."""
 
 
 def require_matplotlib() -> None:
@@ -28,37 +32,66 @@ def require_matplotlib() -> None:
         ) from None
 
 
-def convergence(result: Comparison, title: str) -> "Figure":
-    """Mean relative gap against iterations, a labelled curve for each optimizer."""
+def convergence(experiment: Experiment) -> "Figure":
+    """The mean against iterations: axes for each panel, a labelled curve for each method."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
-    axes = figure.add_subplot()
-    for i, name in enumerate(result.runs):
-        gap = result.mean_gap(name).clamp(min=FLOOR / 10).cpu().numpy()
-        colour, line = COLOURS[i % len(COLOURS)], LINES[i // len(COLOURS) % len(LINES)]
-        axes.semilogy(gap, color=colour, linestyle=line, linewidth=2, label=name)
-    _dress(axes, result, title)
+    panels = experiment.panels
+    figure = Figure(figsize=(7.2, 4.2 * len(panels)), layout="constrained")
+    for row, panel in enumerate(panels, 1):
+        axes = figure.add_subplot(len(panels), 1, row)
+        for i, method in enumerate(panel.methods):
+            value = _floored(experiment, method.mean.value)
+            axes.semilogy(
+                method.mean.iteration,
+                value,
+                color=COLOURS[i % len(COLOURS)],
+                linestyle=LINES[i % len(LINES)],
+                linewidth=2,
+                label=method.label,
+            )
+        _dress(axes, experiment, panel)
     return figure
 
 
-def _dress(axes: "Axes", result: Comparison, title: str) -> None:
-    top = max(float(result.mean_gap(name)[0]) for name in result.runs)
-    axes.set_ylim(FLOOR, max(3 * top, 1e-3))
-    axes.set_xlim(0, max(len(run.seconds) - 1 for run in result.runs.values()))
-    axes.set_xlabel("iteration (one gradient each)" if _one_gradient(result) else "iteration")
-    axes.set_ylabel("mean relative gap  (F − F*) / F*")
-    axes.set_title(title, loc="left")
+def _floored(experiment: Experiment, value: Array) -> Array:
+    return value if experiment.y else np.where(value < FLOOR, FLOOR, value)
+
+
+def _dress(axes: "Axes", experiment: Experiment, panel: Panel) -> None:
+    values = np.concatenate([_floored(experiment, m.mean.value) for m in panel.methods])
+    drawn = values[np.isfinite(values) & (values > 0)]
+    if len(drawn):
+        first = max(float(m.mean.value[0]) for m in panel.methods)
+        low = np.floor(np.log10(drawn.min()))
+        high = np.ceil(np.log10(min(drawn.max(), max(first, CEILING))))
+        axes.set_ylim(10**low, 10 ** max(high, low + 1))
+    axes.set_xlim(0, max(1, *(int(m.mean.iteration[-1]) for m in panel.methods)))
+    axes.set_xlabel("iteration (one gradient each)" if _one_gradient(panel) else "iteration")
+    axes.set_ylabel(experiment.y or "mean relative gap  (F − F*) / F*")
+    axes.set_title(": ".join(filter(None, (experiment.title, panel.setting))), loc="left")
     axes.grid(True, which="major", color="0.9")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
 
 
-def _one_gradient(result: Comparison) -> bool:
-    return all(bool((run.grad_evals.diff(dim=0) == 1).all().item()) for run in result.runs.values())
+def _one_gradient(panel: Panel) -> bool:
+    return all(
+        bool((np.diff(m.mean.gradients) == np.diff(m.mean.iteration)).all()) for m in panel.methods
+    )
 
 
-def save(figure: "Figure", path: Path) -> None:
-    """Write the figure as PNG, whole or not at all."""
-    with replacing(path) as temporary:
+def save(experiment: Experiment, folder: Path) -> None:
+    """Write `<name>.png` and `<name>.svg`, each whole or not at all."""
+    import matplotlib
+
+    figure = convergence(experiment)
+    with replacing(folder / f"{experiment.name}.png") as temporary:
         figure.savefig(temporary, format="png", dpi=150)
+    figure.set_layout_engine("none")  # as it is now, and not computed twice
+    # The same rows give the same file: no date, no random names.
+    with (
+        replacing(folder / f"{experiment.name}.svg") as temporary,
+        matplotlib.rc_context({"svg.hashsalt": "proxlearn"}),
+    ):
+        figure.savefig(temporary, format="svg", metadata={"Date": None})

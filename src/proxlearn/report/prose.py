@@ -1,0 +1,234 @@
+"""The parts of the page that are text: tables, settings, headings. All names are escaped."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from proxlearn.report.curves import FLOOR
+from proxlearn.report.results import Experiment, Method, Panel
+
+LEVELS = (1e-3, 1e-6)
+"""Mean relative gaps to which iterations and time are counted, where a card gives no others."""
+SAMPLES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+"""Iterations in the table of numbers."""
+VERDICTS = {"reproduced": "yes", "not reproduced": "no"}
+
+
+def contents(experiments: Sequence[Experiment], claims: bool) -> str:
+    """Links to the sections, where there is more than one."""
+    if len(experiments) + claims < 2:
+        return ""
+    links = [("claims", "What the paper says, and what we measured")] if claims else []
+    links += [(f"e-{e.name}", e.title) for e in experiments]
+    items = "".join(f'<li><a href="#{quote(i)}">{escape(t)}</a></li>' for i, t in links)
+    return f'<nav aria-label="Contents"><ul>{items}</ul></nav>'
+
+
+def claims_table(claims: Sequence[Mapping[str, Any]]) -> str:
+    """The paper's statements beside ours; empty where there are none."""
+    if not claims:
+        return ""
+    head = ("claim", "paper", "ours", "verdict")
+    body = []
+    for claim in claims:
+        verdict = str(claim.get("verdict", ""))
+        kind = VERDICTS.get(verdict, "partly")
+        cells = "".join(_cell(claim.get(key, "")) for key in head[1:3])
+        body.append(
+            f'<tr><th scope="row">{escape(_text(claim.get("claim", "")))}</th>{cells}'
+            f'<td class="{kind}">{escape(verdict)}</td></tr>'
+        )
+    heading = '<h2 id="claims">What the paper says, and what we measured</h2>'
+    return f"<section>{heading}{_table(head, body, 'claims')}</section>"
+
+
+def section(experiment: Experiment) -> str:
+    """Heading, plots, tables, settings and command of one experiment."""
+    card, name = experiment.card, escape(experiment.name)
+    paper = (
+        f'<span class="paper">{escape(_text(card["paper"]))}</span>' if card.get("paper") else ""
+    )
+    data = f"<p>{escape(_text(card['data']))}</p>" if card.get("data") else ""
+    notes = "".join(f"<li>{escape(_text(note))}</li>" for note in _listed(card.get("notes")))
+    return "\n".join(
+        [
+            f'<section class="experiment" aria-labelledby="e-{name}">',
+            f'<h2 id="e-{name}">{escape(experiment.title)} {paper}</h2>',
+            data,
+            f'<ul class="notes">{notes}</ul>' if notes else "",
+            *(_panel(experiment, panel) for panel in experiment.panels),
+            _settings(experiment),
+            "</section>",
+        ]
+    )
+
+
+def _panel(experiment: Experiment, panel: Panel) -> str:
+    heading = f"<h3>{escape(panel.setting)}</h3>" if len(experiment.panels) > 1 else ""
+    label = escape(f"{experiment.title} {panel.setting}".strip())
+    names = escape(", ".join(method.label for method in panel.methods))
+    levels = "" if experiment.y else _summary(experiment, panel) + _levels(experiment, panel)
+    data = panel.data if panel.data != experiment.card.get("data") else ""
+    return (
+        f"{heading}{f'<p>{escape(data)}</p>' if data else ''}"
+        f'<figure class="plot" aria-label="{label}"><div class="controls"></div>'
+        f'<div class="canvas" role="img" aria-label="{label}: curves of {names}. '
+        f'The table of numbers below holds the same."></div></figure>'
+        f"{levels}{_numbers(experiment, panel)}"
+    )
+
+
+def _steps(method: Method, level: float) -> int | None:
+    i = method.first_below(level)
+    return None if i is None else int(method.mean.iteration[i])
+
+
+def _levels_of(experiment: Experiment) -> tuple[float, ...]:
+    return tuple(experiment.card.get("levels") or LEVELS)
+
+
+def _milliseconds(panel: Panel, method: Method, level: float) -> float | None:
+    """Time a problem to the level."""
+    i = method.first_below(level)
+    return None if i is None else 1e3 * float(method.mean.seconds[i]) / panel.count
+
+
+def _summary(experiment: Experiment, panel: Panel) -> str:
+    """Who needs the fewest iterations and the least time to each level, in words."""
+    lines = []
+    for level in _levels_of(experiment):
+        counts = {m.label: k for m in panel.methods if (k := _steps(m, level)) is not None}
+        times = {m.label: _milliseconds(panel, m, level) or 0.0 for m in panel.methods}
+        if not counts:
+            lines.append(f"No method reaches {_power(level)}.")
+            continue
+        least = min(counts.values())
+        first = " and ".join(name for name, k in counts.items() if k == least)
+        quick = min(counts, key=lambda name: times[name])
+        lines.append(
+            f"To {_power(level)}: fewest iterations {first} ({least}), "
+            f"least time {quick} ({_figure(times[quick])} ms a problem)."
+        )
+    return f'<p class="summary">{"<br>".join(map(escape, lines))}</p>'
+
+
+def _levels(experiment: Experiment, panel: Panel) -> str:
+    """Iterations and time to each level, time an iteration, and the mean gap at the end."""
+    levels, methods = _levels_of(experiment), panel.methods
+    columns: dict[str, list[float | None]] = {}
+    for level in levels:
+        columns[f"iterations to {_power(level)}"] = [_steps(m, level) for m in methods]
+    for level in levels:
+        columns[f"ms to {_power(level)}"] = [_milliseconds(panel, m, level) for m in methods]
+    columns["ms an iteration"] = [
+        1e3 * float(m.mean.seconds[-1]) / panel.count / max(int(m.mean.iteration[-1]), 1)
+        for m in methods
+    ]
+    columns["gap at the end"] = [max(float(m.mean.value[-1]), FLOOR) for m in methods]
+    best = [min((v for v in column if v is not None), default=None) for column in columns.values()]
+    body = []
+    for i, method in enumerate(methods):
+        never = f"not within {method.mean.iteration[-1]}"
+        row = [column[i] for column in columns.values()]
+        cells = "".join(
+            _cell(never if v is None else _figure(v), v is not None and v == top)
+            for v, top in zip(row, best, strict=True)
+        )
+        body.append(f'<tr><th scope="row">{escape(method.label)}</th>{cells}</tr>')
+    caption = f"Mean over {_all(panel)}; milliseconds (ms) a problem; the best of a column is bold."
+    return _table(["method", *columns], body, "levels", caption)
+
+
+def _all(panel: Panel) -> str:
+    return f"all {panel.count} problems" if panel.count > 1 else "the one problem"
+
+
+def _numbers(experiment: Experiment, panel: Panel) -> str:
+    """The mean of every method at some iterations: the plot as text."""
+    last = max(int(m.mean.iteration[-1]) for m in panel.methods)
+    rows = [k for k in SAMPLES if k < last] + [last]
+    body = []
+    for k in rows:
+        cells = "".join(_cell(_value_at(method, k, experiment.y)) for method in panel.methods)
+        body.append(f'<tr><th scope="row">{k}</th>{cells}</tr>')
+    head = ["iteration", *(method.label for method in panel.methods)]
+    what = experiment.y or "relative gap"
+    table = _table(head, body, "numbers", f"Mean {what} over {_all(panel)}.")
+    return f"<details><summary>The numbers as a table</summary>{table}</details>"
+
+
+def _value_at(method: Method, k: int, y: str | None) -> str:
+    i = int(np.searchsorted(method.mean.iteration, k))
+    if i == len(method.mean.iteration) or method.mean.iteration[i] != k:
+        return ""
+    value = float(method.mean.value[i])
+    return _figure(value if y else max(value, FLOOR))
+
+
+def _settings(experiment: Experiment) -> str:
+    """Settings, seed, version, how F* was found, the command, and links to the pictures."""
+    card = experiment.card
+    named = {"optimum": "optimal values", "count": "problems", "iterations": "iterations"}
+    given = {title: card[key] for key, title in named.items() if card.get(key) is not None}
+    settings = card.get("settings")
+    more = settings if isinstance(settings, Mapping) else {"settings": settings} if settings else {}
+    given |= {str(k): v for k, v in more.items()}
+    given |= {key: card[key] for key in ("seed", "version") if card.get(key) is not None}
+    terms = "".join(
+        f"<div><dt>{escape(k)}</dt><dd>{escape(_text(v))}</dd></div>" for k, v in given.items()
+    )
+    command = card.get("command")
+    shown = f"<pre><code>{escape(_text(command))}</code></pre>" if command else ""
+    links = ", ".join(
+        f'<a href="{quote(experiment.name)}.{kind}">{kind.upper()}</a>' for kind in ("png", "svg")
+    )
+    return f'{shown}<dl>{terms}</dl><p class="links">The same as a picture: {links}</p>'
+
+
+def _table(head: Iterable[str], body: Iterable[str], kind: str, caption: str = "") -> str:
+    """A table that scrolls by itself where it is too wide, under its caption, which does not."""
+    cells = "".join(f'<th scope="col">{escape(h)}</th>' for h in head)
+    said = f'<p class="caption">{escape(caption)}</p>' if caption else ""
+    label = escape(caption or kind)
+    return (
+        f'{said}<div class="wide" tabindex="0" role="region" aria-label="{label}">'
+        f'<table class="{kind}" aria-label="{label}"><thead><tr>{cells}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def _cell(value: Any, best: bool = False) -> str:
+    text = escape(_text(value))
+    return f"<td><strong>{text}</strong></td>" if best else f"<td>{text}</td>"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k} {_text(v)}" for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_text(v) for v in value)
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "-" if value is None else str(value)
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value] if value else []
+
+
+def _figure(value: float) -> str:
+    """Three digits; F* is not known well enough for gaps below `FLOOR`."""
+    if value == FLOOR:
+        return f"≤ {_power(FLOOR)}"
+    return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e6 else f"{value:.3g}"
+
+
+def _power(level: float) -> str:
+    """1e-3 as 10⁻³; other numbers as they are."""
+    mantissa, exponent = f"{level:e}".split("e")
+    if float(mantissa) != 1:
+        return f"{level:g}"
+    return "10" + str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
