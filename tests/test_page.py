@@ -242,6 +242,7 @@ BAD = {
     "has a card that is no JSON": lambda f: (f / "a-second.json").write_text("{"),
     "has a card of a wrong kind": lambda f: (f / "a-second.json").write_text("[]"),
     "has claims of a wrong kind": lambda f: (f / "claims.json").write_text("{}"),
+    "has claims that are no mappings": lambda f: (f / "claims.json").write_text('["x"]'),
     "has an optimizer without name": lambda f: (f / "a-second.json").write_text(
         '{"optimizers": [{"label": "x"}]}'
     ),

@@ -40,7 +40,8 @@ def convergence(experiment: Experiment) -> "Figure":
     figure = Figure(figsize=(7.2, 4.2 * len(panels)), layout="constrained")
     for row, panel in enumerate(panels, 1):
         axes = figure.add_subplot(len(panels), 1, row)
-        for i, method in enumerate(panel.methods):
+        for method in panel.methods:
+            i = experiment.place(method)
             value = _floored(experiment, method.mean.value)
             axes.semilogy(
                 method.mean.iteration,

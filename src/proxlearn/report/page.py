@@ -15,6 +15,7 @@ import numpy as np
 
 from proxlearn import __version__
 from proxlearn.comparison import Comparison
+from proxlearn.errors import InputError
 from proxlearn.files import replacing
 from proxlearn.report import curves, prose
 from proxlearn.report.results import (
@@ -47,6 +48,8 @@ def write_page(
     folder = Path(folder)
     shown = read_folder(folder) if experiments is None else experiments
     claims = read_json(folder / CLAIMS, list) or []
+    if not all(isinstance(claim, dict) for claim in claims):
+        raise InputError(f"{folder / CLAIMS} does not list claims; expected a list of mappings")
     for experiment in shown:
         curves.save(experiment, folder)
     page = folder / "index.html"
@@ -98,7 +101,7 @@ def _panel(experiment: Experiment, panel: Panel) -> dict[str, Any]:
     for method in panel.methods:
         both = {"mean": method.mean, "median": method.median}
         drawn = {n: _thinned(c, floor, panel.count) for n, c in both.items() if c is not None}
-        methods.append({"label": method.label, **drawn})
+        methods.append({"label": method.label, "place": experiment.place(method), **drawn})
     return {
         "y": experiment.y or "relative gap (F − F*) / F*",
         "all": panel.count,

@@ -14,7 +14,15 @@ LEVELS = (1e-3, 1e-6)
 """Mean relative gaps to which iterations and time are counted, where a card gives no others."""
 SAMPLES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 """Iterations in the table of numbers."""
-VERDICTS = {"reproduced": "yes", "not reproduced": "no"}
+VERDICTS = {"reproduced": "yes", "not reproduced": "no", "not measured": "open"}
+CLAIMS = {
+    "paper": "paper",
+    "ours": "ours",
+    "restarted_fista": "FISTA with restart, right step",
+    "verdict": "verdict",
+    "note": "",
+}
+"""Columns of the table of claims, beside the claim, and their headings."""
 
 
 def contents(experiments: Sequence[Experiment], claims: bool) -> str:
@@ -31,18 +39,19 @@ def claims_table(claims: Sequence[Mapping[str, Any]]) -> str:
     """The paper's statements beside ours; empty where there are none."""
     if not claims:
         return ""
-    head = ("claim", "paper", "ours", "verdict")
+    always = ("paper", "ours", "verdict")
+    shown = {k: h for k, h in CLAIMS.items() if k in always or any(c.get(k) for c in claims)}
     body = []
     for claim in claims:
-        verdict = str(claim.get("verdict", ""))
-        kind = VERDICTS.get(verdict, "partly")
-        cells = "".join(_cell(claim.get(key, "")) for key in head[1:3])
-        body.append(
-            f'<tr><th scope="row">{escape(_text(claim.get("claim", "")))}</th>{cells}'
-            f'<td class="{kind}">{escape(verdict)}</td></tr>'
-        )
+        cells = f'<th scope="row">{escape(_text(claim.get("claim", "")))}</th>'
+        for key in shown:
+            text = _text(claim.get(key, ""))
+            kind = VERDICTS.get(text, "partly") if key == "verdict" else f"claim-{key}"
+            cells += f'<td class="{kind}">{escape(text)}</td>'
+        body.append(f"<tr>{cells}</tr>")
     heading = '<h2 id="claims">What the paper says, and what we measured</h2>'
-    return f"<section>{heading}{_table(head, body, 'claims')}</section>"
+    table = _table(["claim", *shown.values()], body, "claims")
+    return f'<section aria-labelledby="claims">{heading}{table}</section>'
 
 
 def section(experiment: Experiment) -> str:

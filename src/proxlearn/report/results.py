@@ -73,6 +73,11 @@ class Experiment:
     def title(self) -> str:
         return str(self.card.get("title", self.name))
 
+    def place(self, method: Method) -> int:
+        """Which colour and dashes the method has: the same in all panels."""
+        names = dict.fromkeys(m.name for panel in self.panels for m in panel.methods)
+        return list(names).index(method.name)
+
     @property
     def y(self) -> str | None:
         """What the value is, where it is not the relative gap."""
@@ -133,12 +138,14 @@ def read(path: Path) -> Experiment:
     card = read_json(path.with_suffix(".json"), dict) or {}
     labels = _labels(path, card.get("optimizers", []))
     columns = parquet.read(path)
-    about = {p["setting"]: p for p in card.get("panels", [])}
+    about = {p.get("setting"): p for p in card.get("panels", []) if isinstance(p, dict)}
     panels = []
     for setting in _in_order(columns["setting"]):
         methods = _methods(columns, columns["setting"] == setting, labels)
         said = {**card, "data": "", **about.get(setting, {})}
-        count = said.get("count") or max(m.instances for m in methods) or 1
+        count = said.get("count")
+        if not isinstance(count, int) or count < 1:
+            count = max(1, *(m.instances for m in methods))
         panels.append(Panel(setting, methods, count, said["data"]))
     if not panels:
         raise InputError(f"{path} has no rows; run the experiment again")

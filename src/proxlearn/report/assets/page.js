@@ -7,7 +7,8 @@
   const plots = [];
 
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const colour = (i) => css(`--c${i % COLOURS}`);
+  const colour = (m) => css(`--c${m.place % COLOURS}`);
+  const dash = (m) => DASHES[m.place % DASHES.length];
 
   function element(tag, attributes = {}, ...children) {
     const node = document.createElement(tag);
@@ -121,9 +122,9 @@
       const ns = "http" + "://www.w3.org/2000/svg";
       const svg = document.createElementNS(ns, "svg"), line = document.createElementNS(ns, "line");
       for (const [k, v] of Object.entries({ width: 34, height: 8, "aria-hidden": "true" })) svg.setAttribute(k, v);
-      const drawn = { x1: 0, x2: 34, y1: 4, y2: 4, "stroke-width": 2.5, "stroke-dasharray": DASHES[i % DASHES.length].join(" ") };
+      const drawn = { x1: 0, x2: 34, y1: 4, y2: 4, "stroke-width": 2.5, "stroke-dasharray": dash(m).join(" ") };
       for (const [k, v] of Object.entries(drawn)) line.setAttribute(k, v);
-      line.style.stroke = `var(--c${i % COLOURS})`;
+      line.style.stroke = `var(--c${m.place % COLOURS})`;
       svg.append(line);
       const output = element("output", { "aria-live": "off" });
       this.outputs.push(output);
@@ -152,17 +153,17 @@
       const [x, fill] = align(curves, axis);
       const data = [x], series = [{}], bands = [];
       curves.forEach((c, i) => {
-        const stroke = colour(i);
+        const m = this.panel.methods[i];
         data.push(fill(c, "v"));
-        series.push({ label: this.panel.methods[i].label, stroke, width: 2, dash: DASHES[i % DASHES.length],
-          show: shown[i], spanGaps: false, points: { show: x.length < 2 } });
+        series.push({ label: m.label, stroke: colour(m), width: 2, dash: dash(m), show: shown[i],
+          points: { show: x.length < 2 } });
       });
       curves.forEach((c, i) => {
         if (!c.low || !shown[i]) return;
         const n = data.length;
         data.push(fill(c, "high"), fill(c, "low"));
         for (let j = 0; j < 2; j++) series.push({ stroke: "transparent", width: 0, points: { show: false } });
-        bands.push({ series: [n, n + 1], fill: colour(i) + "26" });
+        bands.push({ series: [n, n + 1], fill: colour(this.panel.methods[i]) + "26" });
       });
       this.render(data, series, bands, this.yRange(curves), scale === "log");
     }
@@ -180,7 +181,7 @@
       if (this.u) this.u.destroy();
       this.u = new uPlot({
         width: this.box.clientWidth, height: this.box.clientHeight,
-        padding: [12, 12, 0, 0],
+        padding: [12, 20, 0, 0],
         legend: { show: false },
         cursor: { y: false, points: { size: 7 } },
         scales: {
