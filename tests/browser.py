@@ -104,6 +104,7 @@ class Browser:
             deviceScaleFactor=2 if phone else 1,
             mobile=phone,
         )
+        self.run("return new Promise((done) => setTimeout(() => requestAnimationFrame(done), 50))")
 
     def prefer(self, scheme):
         """What the system asks for: light or dark."""
