@@ -175,6 +175,8 @@ class Experiment:
     notes: tuple[str, ...] = ()
     block: int = BLOCK
     """Instances at a time: what bounds the memory."""
+    timed: bool = False
+    """Times are the point: parts are not taken over from other experiments."""
     certified: bool = True
     """F* must be certified to 1e-12; else it is the best value seen, and its gap is reported."""
     optimum_iterations: Mapping[str, int] = field(

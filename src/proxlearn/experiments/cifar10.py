@@ -30,5 +30,5 @@ EXPERIMENT = Experiment(
         "The quick scale has 500 pictures.",
     ),
     certified=False,
-    optimum_iterations={"quick": 3_000, "paper": 30_000},
+    optimum_iterations={"quick": 1_000, "paper": 10_000},
 )

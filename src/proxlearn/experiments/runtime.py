@@ -13,5 +13,6 @@ EXPERIMENT = Experiment(
     ),
     quick=Scale(count=16, iterations=300),
     paper=Scale(count=1024, iterations=1000),
+    timed=True,
     notes=("Times are of this run, on the CPU; the paper's are of four GPUs.",),
 )

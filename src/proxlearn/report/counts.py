@@ -55,27 +55,36 @@ class Results:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self._read: dict[str, dict[tuple[str, str], Any]] = {}
+        self._read: dict[str, dict[str, Any] | None] = {}
 
     def curve(self, experiment: str, setting: str, optimizer: str) -> Any:
         """The mean gap at iterations 0, ..., K; None where it was not measured."""
+        found = self._rows(experiment, setting, optimizer)
+        if found is None:
+            return None
+        iteration, gap = found["iteration"], found["gap"]
+        mean = found["instance"] == parquet.MEAN
+        return gap[mean][np.argsort(iteration[mean])]
+
+    def share(self, experiment: str, setting: str, optimizer: str, level: float) -> str:
+        """How many of the single instances end below the level, in words."""
+        found = self._rows(experiment, setting, optimizer)
+        if found is None:
+            return "not measured"
+        last = found["iteration"] == found["iteration"].max()
+        ends = found["gap"][last & (found["instance"] != parquet.MEAN)]
+        return f"{int((ends < level).sum())} of {len(ends)} instances"
+
+    def _rows(self, experiment: str, setting: str, optimizer: str) -> dict[str, Any] | None:
         if experiment not in self._read:
-            self._read[experiment] = _means(self.folder / f"{experiment}.parquet")
-        return self._read[experiment].get((setting, optimizer))
+            file = self.folder / f"{experiment}.parquet"
+            self._read[experiment] = parquet.read(file) if file.is_file() else None
+        rows = self._read[experiment]
+        if rows is None:
+            return None
+        here = (rows["setting"] == setting) & (rows["optimizer"] == optimizer)
+        return {name: column[here] for name, column in rows.items()} if here.any() else None
 
     def to(self, experiment: str, setting: str, optimizer: str, level: float) -> Count:
         """The first iteration whose mean gap is below the level."""
         return first_below(self.curve(experiment, setting, optimizer), level)
-
-
-def _means(file: Path) -> dict[tuple[str, str], Any]:
-    if not file.is_file():
-        return {}
-    rows = parquet.read(file)
-    mean = rows["instance"] == parquet.MEAN
-    found = {}
-    for setting, optimizer in set(zip(rows["setting"][mean], rows["optimizer"][mean], strict=True)):
-        here = mean & (rows["setting"] == setting) & (rows["optimizer"] == optimizer)
-        order = np.argsort(rows["iteration"][here])
-        found[str(setting), str(optimizer)] = rows["gap"][here][order]
-    return found

