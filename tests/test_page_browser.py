@@ -64,13 +64,14 @@ def folder(tmp_path_factory):
     K = np.arange(2001.0)[:, None]
     with np.errstate(over="ignore"):
         gaps = {"falls": 0.5 * 0.99**K, "grows": 0.5 * 3.0**K}
+    both = {"one": gaps, "two": {"quick": 0.5 ** (K + 1)}}
     rows = [
         parquet.columns_of(
             {"experiment": "b", "setting": s, "optimizer": n, "seed": 0, "version": "1"},
             gap, gap, K, K[:, 0] / 100,
         )
-        for s in ("one", "two")
-        for n, gap in gaps.items()
+        for s, runs in both.items()
+        for n, gap in runs.items()
     ]  # fmt: skip
     parquet.save(rows, folder / "b.parquet")
     claims = [{"claim": "c" * 60, "paper": "21", "ours": "20", "verdict": "reproduced"}]
@@ -99,7 +100,7 @@ def shown(window, folder):
 
 def test_every_plot_has_its_curves(shown):
     plots = shown.run(PLOTS)
-    assert [p["methods"] for p in plots] == [OPTIMIZERS, ["falls", "grows"], ["falls", "grows"]]
+    assert [p["methods"] for p in plots] == [OPTIMIZERS, ["falls", "grows"], ["quick"]]
     for i, plot in enumerate(plots):
         assert all(plot["shown"])
         assert min(plot["values"]) > 20
@@ -130,6 +131,16 @@ def test_a_logarithmic_axis(shown):
     assert shown.run(PLOTS)[0]["range"] == [1, 120]
     shown.click("figure.plot input[value=linear]")
     assert shown.run(PLOTS)[0]["range"] == [0, 120]
+
+
+def test_the_plot_ends_where_all_curves_are_at_the_floor(shown):
+    ranges = [plot["range"] for plot in shown.run(PLOTS)]
+    assert ranges == [[0, 120], [0, 2000], [0, 39]]  # 0.5^40 < 1e-12
+    shown.run(
+        "const u = document.querySelector('figure.plot').plot.u;"
+        "u.setScale('x', { min: 10, max: 20 })"
+    )
+    assert shown.run(PLOTS)[0]["range"] == [10, 20]
 
 
 def test_median_and_mean(shown):

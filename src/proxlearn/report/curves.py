@@ -7,7 +7,7 @@ import numpy as np
 
 from proxlearn.errors import InputError
 from proxlearn.files import replacing
-from proxlearn.report.results import Array, Experiment, Panel
+from proxlearn.report.results import Array, Curve, Experiment, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +20,9 @@ FLOOR = 1e-12
 """Smallest relative gap that is drawn: F* is not known better."""
 CEILING = 1e3
 """Largest value that is drawn, except at the start: what diverges must not flatten the rest."""
+
+INSIDE = 5
+"""Most methods whose names find room within the axes."""
 
 
 def require_matplotlib() -> None:
@@ -37,7 +40,8 @@ def convergence(experiment: Experiment) -> "Figure":
     from matplotlib.figure import Figure
 
     panels = experiment.panels
-    figure = Figure(figsize=(7.2, 4.2 * len(panels)), layout="constrained")
+    wide = 9.0 if max(len(p.methods) for p in panels) > INSIDE else 7.2
+    figure = Figure(figsize=(wide, 4.2 * len(panels)), layout="constrained")
     for row, panel in enumerate(panels, 1):
         axes = figure.add_subplot(len(panels), 1, row)
         for method in panel.methods:
@@ -67,13 +71,25 @@ def _dress(axes: "Axes", experiment: Experiment, panel: Panel) -> None:
         low = np.floor(np.log10(drawn.min()))
         high = np.ceil(np.log10(min(drawn.max(), max(first, CEILING))))
         axes.set_ylim(10**low, 10 ** max(high, low + 1))
-    axes.set_xlim(0, max(1, *(int(m.mean.iteration[-1]) for m in panel.methods)))
+    axes.set_xlim(0, max(1, *(_end(experiment, m.mean) for m in panel.methods)))
     axes.set_xlabel("iteration (one gradient each)" if _one_gradient(panel) else "iteration")
     axes.set_ylabel(experiment.y or "mean relative gap  (F − F*) / F*")
     axes.set_title(": ".join(filter(None, (experiment.title, panel.setting))), loc="left")
     axes.grid(True, which="major", color="0.9")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
+    if len(panel.methods) > INSIDE:
+        axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    else:
+        axes.legend(frameon=False)
+
+
+def _end(experiment: Experiment, curve: Curve) -> int:
+    """The iteration after which the curve stays at the floor."""
+    above = np.flatnonzero(
+        ~(_floored(experiment, curve.value) <= FLOOR) | (experiment.y is not None)
+    )
+    last = int(above[-1]) + 1 if len(above) else 0
+    return int(curve.iteration[min(last, len(curve.iteration) - 1)])
 
 
 def _one_gradient(panel: Panel) -> bool:

@@ -104,6 +104,7 @@ def _panel(experiment: Experiment, panel: Panel) -> dict[str, Any]:
         methods.append({"label": method.label, "place": experiment.place(method), **drawn})
     return {
         "y": experiment.y or "relative gap (F − F*) / F*",
+        "gap": experiment.y is None,
         "all": panel.count,
         "some": max(method.instances for method in panel.methods),
         "methods": methods,

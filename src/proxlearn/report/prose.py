@@ -47,7 +47,7 @@ def claims_table(claims: Sequence[Mapping[str, Any]]) -> str:
         for key in shown:
             text = _text(claim.get(key, ""))
             kind = VERDICTS.get(text, "partly") if key == "verdict" else f"claim-{key}"
-            cells += f'<td class="{kind}">{escape(text)}</td>'
+            cells += f'<td class="{kind}" data-head="{shown[key]}">{escape(text)}</td>'
         body.append(f"<tr>{cells}</tr>")
     heading = '<h2 id="claims">What the paper says, and what we measured</h2>'
     table = _table(["claim", *shown.values()], body, "claims")

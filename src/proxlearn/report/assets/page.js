@@ -1,7 +1,7 @@
 "use strict";
 // Draws the plots of the page from the JSON in it, with their switches. Without it the tables remain.
 (() => {
-  const COLOURS = 7, CEILING = 1e3;
+  const COLOURS = 7, CEILING = 1e3, FLOOR = 1e-12;
   const DASHES = [[], [10, 4], [3, 3], [10, 3, 3, 3]];
   const AXES = [["k", "iterations"], ["g", "gradients"], ["t", "time"]];
   const plots = [];
@@ -146,6 +146,17 @@
       return [10 ** low, 10 ** Math.max(high, low + 1)];
     }
 
+    floored(v) { return this.panel.gap && v !== null && v <= FLOOR; }
+
+    // Where the last curve comes down to the floor for good: beyond there is nothing to see.
+    xEnd(curves, axis) {
+      const ends = curves.map((c) => {
+        const above = c.v.findLastIndex((v) => !this.floored(v));
+        return c[axis][Math.min(above + 1, c.v.length - 1)];
+      });
+      return Math.max(...ends);
+    }
+
     draw() {
       if (!this.box.clientWidth) return;
       const { x: axis, what, scale, shown } = this.state;
@@ -165,10 +176,10 @@
         for (let j = 0; j < 2; j++) series.push({ stroke: "transparent", width: 0, points: { show: false } });
         bands.push({ series: [n, n + 1], fill: colour(this.panel.methods[i]) + "26" });
       });
-      this.render(data, series, bands, this.yRange(curves), scale === "log");
+      this.render(data, series, bands, this.xEnd(curves, axis), this.yRange(curves), scale === "log");
     }
 
-    render(data, series, bands, range, logarithmic) {
+    render(data, series, bands, last, range, logarithmic) {
       const quiet = css("--quiet"), grid = { stroke: css("--line"), width: 1 };
       const font = "13px system-ui, sans-serif", log = { distr: 3, log: 10 };
       const logs = {
@@ -176,7 +187,7 @@
         values: (u, at) => at.map((v) => (v < 1 || v > 1e4) && isPower(v) ? power(v) : short(v)),
         filter: (u, at) => at,
       };
-      const first = data[0].find((v) => v > 0) || 1, last = data[0][data[0].length - 1] || 1;
+      const first = logarithmic ? data[0].find((v) => v > 0) || 1 : data[0][0], all = data[0][data[0].length - 1];
       const axis = { stroke: quiet, grid, ticks: grid, font, labelFont: font };
       if (this.u) this.u.destroy();
       this.u = new uPlot({
@@ -185,7 +196,7 @@
         legend: { show: false },
         cursor: { y: false, points: { size: 7 } },
         scales: {
-          x: { time: false, ...(logarithmic ? log : {}), range: (u, a, b) => this.zoom(a, b, logarithmic ? first : data[0][0], last) },
+          x: { time: false, ...(logarithmic ? log : {}), range: (u, a, b) => this.zoom(a, b, first, last, all) },
           y: { ...log, range: () => range },
         },
         axes: [
@@ -198,9 +209,10 @@
       this.read(this.u);
     }
 
-    // What uPlot asks for is the zoom, or all of the data at first: all of it, without its margins.
-    zoom(a, b, first, last) {
-      return a === null || a === b ? [first, Math.max(last, first * 1.0001)] : [Math.max(a, first), b];
+    // uPlot asks with the zoom, or with the ends of the data where there is none.
+    zoom(a, b, first, last, all) {
+      const whole = a === null || a === b || (a <= first && b >= all);
+      return whole ? [first, last > first ? last : first + 1] : [Math.max(a, first), b];
     }
 
     read(u) {
@@ -209,7 +221,7 @@
       this.readout.textContent = some ? `at ${short(u.data[0][i])} ${this.xLabel()}` : "";
       this.outputs.forEach((output, j) => {
         const v = some && this.state.shown[j] ? u.data[j + 1][i] : null;
-        output.textContent = v === null || v === undefined ? "" : short(v);
+        output.textContent = v === null || v === undefined ? "" : this.floored(v) ? "≤ 1e-12" : short(v);
       });
     }
 
