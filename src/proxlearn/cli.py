@@ -11,6 +11,7 @@ import typer
 from proxlearn import __version__
 from proxlearn.commands import report as report_command
 from proxlearn.commands import reproduce as reproduce_command
+from proxlearn.commands import tune as tune_command
 from proxlearn.errors import InputError
 
 if TYPE_CHECKING:
@@ -179,6 +180,7 @@ def _compare(
     report: Annotated[str | None, typer.Option(help="Folder for page, plot and rows.")] = None,
 ) -> None:
     """Run several optimizers on problems of one family; a table, with --report a page."""
+    from proxlearn.competitors import notes
     from proxlearn.demo import compare_family, family_card
     from proxlearn.files import check_folder
     from proxlearn.report import curves, page, rows
@@ -190,6 +192,8 @@ def _compare(
     with _watching() as watch:
         result = compare_family(family, names, count, max_iter, seed, watch)
     _show_comparison(result)
+    for line in notes(names, family):
+        print(line)
     if report is not None:
         folder = check_folder(report)
         card = family_card(family, names, count, max_iter, seed)
@@ -253,6 +257,7 @@ app.command("report")(report_command.report)
 
 
 app.command("reproduce")(reproduce_command.reproduce)
+app.command("tune")(tune_command.tune)
 
 
 @app.command("models")

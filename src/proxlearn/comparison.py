@@ -71,6 +71,11 @@ class Comparison:
         k = self.iterations_to(name, eps)
         return None if k is None else float(self.runs[name].seconds[k])
 
+    def with_run(self, name: str, run: Run) -> "Comparison":
+        """This comparison and one more run, of a method that is no optimizer: `lbfgs`."""
+        best = torch.minimum(self.optimum, run.objective.amin(0).to(self.optimum.device))
+        return Comparison(best, {**self.runs, name: run})
+
     def rows(self) -> Iterator[Row]:
         """Everything in long format: a row for each optimizer, instance and iteration."""
         for name, run in self.runs.items():

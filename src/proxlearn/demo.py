@@ -4,7 +4,8 @@ import shlex
 from typing import Any
 
 from proxlearn import __version__, families
-from proxlearn.comparison import Comparison, Watch, compare
+from proxlearn.comparison import Comparison, Watch
+from proxlearn.competitors import compare_named
 from proxlearn.errors import InputError
 
 OPTIMIZERS = ("ista", "fista", "fista-restart", "lasso")
@@ -30,11 +31,11 @@ def compare_family(
     seed: int,
     watch: Watch | None = None,
 ) -> Comparison:
-    """`compare` on `count` problems sampled from the family of that name."""
+    """`compare_named` on `count` problems sampled from the family of that name."""
     if count < 1:
         raise InputError(f"count is {count}; expected at least one problem")
     problem = families.get(family).sample(count, seed)
-    return compare(problem, optimizers, max_iter, watch=watch)
+    return compare_named(problem, optimizers, family, max_iter, watch)
 
 
 OPTIMUM = "float64, certified to a relative gap of 1e-12"

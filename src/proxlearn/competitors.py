@@ -1,0 +1,45 @@
+"""The methods of a comparison by name: tuned where a record says how, and L-BFGS."""
+
+from collections.abc import Sequence
+
+from proxlearn import optimizers, tuning
+from proxlearn.comparison import Comparison, Watch, compare, optimum
+from proxlearn.lbfgs import lbfgs
+from proxlearn.optimizers import Optimizer
+from proxlearn.problem import Problem
+
+LBFGS = "lbfgs"
+
+
+def named(names: Sequence[str], family: str) -> dict[str, Optimizer]:
+    """Optimizers by name, Adam and AdamHD with the values tuned for this family, if any were."""
+    return {
+        name: tuning.tuned(name, family) if tuning.record(name, family) else optimizers.get(name)
+        for name in names
+    }
+
+
+def compare_named(
+    problem: Problem, names: Sequence[str], family: str, max_iter: int, watch: Watch | None = None
+) -> Comparison:
+    """`compare` on problems of a family; 'lbfgs' counts gradients in place of iterations."""
+    methods = named([name for name in names if name != LBFGS], family)
+    if methods or LBFGS not in names:
+        result = compare(problem, methods, max_iter, watch=watch)
+    else:
+        result = Comparison(optimum(problem, watch=watch), {})
+    if LBFGS in names:
+        result = result.with_run(LBFGS, lbfgs(problem, max_iter))
+    return Comparison(result.optimum, {name: result.runs[name] for name in names})
+
+
+def notes(names: Sequence[str], family: str) -> list[str]:
+    """A line for each optimizer that is not run with its default values."""
+    lines = []
+    for name in names:
+        if found := tuning.record(name, family):
+            values = ", ".join(f"{key} {value:g}" for key, value in found["chosen"].items())
+            lines.append(f"{name}: {values}, tuned on {found['count']} other problems of {family}")
+        elif name == LBFGS:
+            lines.append(f"{name}: SciPy, float64; each gradient counts as an iteration")
+    return lines

@@ -1,0 +1,84 @@
+"""The scripts in examples/ run, and show what they say."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+FOLDER = Path(__file__).resolve().parents[1] / "examples"
+QUICK = {"smooth_case": ["--steps", "2"], "nonsmooth_case": [], "explicit_subgradient": []}
+"""Arguments with which each script takes seconds."""
+
+
+def load(name, monkeypatch):
+    spec = importlib.util.spec_from_file_location(f"example_{name}", FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def rows(text, columns=3):
+    """The last numbers of each printed line by the words before them."""
+    found = {}
+    for line in text.splitlines():
+        words, *numbers = re.split(r" {2,}", line)
+        found[" ".join([words, *numbers[:-columns]])] = numbers[-columns:]
+    return found
+
+
+def test_every_example_is_in_the_table():
+    assert {file.stem for file in FOLDER.glob("*.py")} == set(QUICK)
+
+
+def test_smooth_case(monkeypatch, capsys):
+    load("smooth_case", monkeypatch).main(QUICK["smooth_case"])
+    table = rows(capsys.readouterr().out)
+    assert {"nesterov", "learned pb1", "learned pa", "lbfgs"} < set(table)
+    assert int(table["lbfgs"][1]) < int(table["nesterov"][1]) <= 100
+    assert float(table["lbfgs"][2]) < 1e-12
+
+
+def test_nonsmooth_case(monkeypatch, capsys):
+    load("nonsmooth_case", monkeypatch).main(QUICK["nonsmooth_case"])
+    table = rows(capsys.readouterr().out, columns=4)
+    one, two, learned = (
+        [float(gap) for gap in table[name]] for name in ("ppa, p = 1", "ppa, p = 2", "learned p")
+    )
+    for k in (1, 2, 3):
+        assert learned[k] < two[k] < one[k]
+    assert learned[3] < 1e-5 < float(table["learned pb1"][3])
+
+
+def test_explicit_subgradient_prints_and_draws(monkeypatch, capsys, tmp_path):
+    module = load("explicit_subgradient", monkeypatch)
+    monkeypatch.setattr(module, "learn", lambda rule: torch.full((20,), 0.25).double())
+    module.main([*QUICK["explicit_subgradient"], "--plot", str(tmp_path / "plot.png")])
+    table = rows(capsys.readouterr().out)
+    assert float(table["explicit constant 0.1"][-1]) == pytest.approx(0.1, rel=1e-6)
+    assert float(table["implicit constant 0.1"][-1]) == 0
+    assert (tmp_path / "plot.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("p", [0.3, 0.01])
+def test_an_explicit_step_that_does_not_vanish_keeps_every_start_away(monkeypatch, p):
+    module = load("explicit_subgradient", monkeypatch)
+    x0 = module.starts(1000)  # without 0 itself
+    x = module.run("explicit", [p] * 200, x0).abs()
+    assert (x[1:] + x[:-1] >= p - 1e-12).all()
+    assert (torch.maximum(x[1:], x[:-1]) >= p / 2 - 1e-12).all()
+    assert (module.run("implicit", [p] * 200, x0)[-1] == 0).all()
+
+
+def test_learned_explicit_steps_vanish_and_implicit_ones_need_not(monkeypatch):
+    module = load("explicit_subgradient", monkeypatch)
+    explicit, implicit = module.learn("explicit"), module.learn("implicit")
+    assert explicit[0] == pytest.approx(0.5, abs=0.02)  # the best first step for all of [-1, 1]
+    assert (explicit[8:] < 0.02).all()
+    assert (implicit > 0.1).all()
+    x0 = module.starts()
+    assert (module.run("implicit", implicit, x0)[-1] == 0).all()
+    assert module.run("explicit", explicit, x0)[-1].abs().max() > 1e-4
