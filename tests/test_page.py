@@ -169,6 +169,8 @@ def test_what_diverges_is_left_out_and_said():
     assert panel["methods"][0]["mean"]["v"] == [1, 1e30, None, None]
     assert "No method reaches 10⁻³." in text
     assert "not within 3" in text
+    bad = next(row for row in Reader(text).rows if row[0] == "bad")
+    assert bad[-1] == "nan"
 
 
 @pytest.fixture

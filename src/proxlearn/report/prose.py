@@ -137,7 +137,7 @@ def _levels(experiment: Experiment, panel: Panel) -> str:
         for m in methods
     ]
     columns["gap at the end"] = [max(float(m.mean.value[-1]), FLOOR) for m in methods]
-    best = [min((v for v in column if v is not None), default=None) for column in columns.values()]
+    best = [min((v for v in c if v is not None and v == v), default=None) for c in columns.values()]
     body = []
     for i, method in enumerate(methods):
         never = f"not within {method.mean.iteration[-1]}"
