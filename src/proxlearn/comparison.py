@@ -128,8 +128,8 @@ def compare(
 
     `optimum` (B,) is F*, computed if not given; an optimizer that finds a smaller value lowers
     it, so no gap is negative. Lipschitz constants are computed before the clocks start: the
-    first optimizer would pay for all. Unrolled methods end with their layers. Instances are run in blocks of `BLOCK`; a `watch` sees each
-    block's iterations.
+    first optimizer would pay for all. Unrolled methods end with their layers. Instances are run in
+    blocks of `BLOCK`; a `watch` sees each block's iterations.
 
     >>> import proxlearn as pl
     >>> problem = pl.families.GaussianLasso(m=20, n=40, nonzeros=4).sample(8, 0)
