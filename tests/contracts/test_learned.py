@@ -13,11 +13,12 @@ from counting import Counting
 from leaves import same
 from proxlearn.checkpoint import Learned, build
 from proxlearn.errors import InputError
+from proxlearn.rules.recurrent import VARIANTS
 from proxlearn.scheme import View
 from proxlearn.smooth import LeastSquares
 
 RULES = {
-    **{v: ("recurrent", {"learns": v}) for v in ["p", "a", "pa", "pba", "pba1", "pba2", "pba12"]},
+    **{v: ("recurrent", {"learns": v}) for v in VARIANTS},
     "softplus": ("recurrent", {"activation": "softplus"}),
     "at x": ("recurrent", {"looks_at": "x"}),
     "gaussian start": ("recurrent", {"start": "gaussian"}),
