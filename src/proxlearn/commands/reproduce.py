@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +16,9 @@ def reproduce(
     ] = "quick",
     out: Annotated[str, typer.Option(help="Folder for rows and cards.")] = "out",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the problems.")] = 0,
+    count: Annotated[
+        int | None, typer.Option(min=1, help="Another number of instances than the scale's.")
+    ] = None,
     optimizers: Annotated[
         str | None, typer.Option(help="Other optimizers, with commas between them.")
     ] = None,
@@ -32,10 +35,10 @@ def reproduce(
     if what not in ("all", "claims"):
         experiments.get(what)
     names = {"all": experiments.NAMES, "claims": ()}.get(what, (what,))
-    chosen = None
+    options: dict[str, Any] = {"seed": seed, "count": count}
     if optimizers is not None:
-        chosen = [name.strip() for name in optimizers.split(",") if name.strip()]
-    code = _run(names, scale, out, seed, chosen)
+        options["optimizers"] = [n.strip() for n in optimizers.split(",") if n.strip()]
+    code = _run(names, scale, out, options)
     return max(code, _claims(Path(out), what == "claims"))
 
 
@@ -56,9 +59,7 @@ def _list() -> int:
     return 0
 
 
-def _run(
-    names: tuple[str, ...], scale: str, out: str, seed: int, optimizers: list[str] | None
-) -> int:
+def _run(names: tuple[str, ...], scale: str, out: str, options: dict[str, Any]) -> int:
     """Each experiment in turn; with several, one that cannot run does not stop the others."""
     from proxlearn import experiments
     from proxlearn.cli import _watching
@@ -69,9 +70,7 @@ def _run(
     for name in names:
         try:
             with _watching() as watch:
-                outcome = run(
-                    experiments.get(name), scale, out, seed=seed, optimizers=optimizers, watch=watch
-                )
+                outcome = run(experiments.get(name), scale, out, watch=watch, **options)
         except InputError as error:
             if len(names) == 1:
                 raise

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -50,16 +50,19 @@ def run(
     *,
     seed: int = 0,
     optimizers: Sequence[str] | None = None,
+    count: int | None = None,
     watch: Watch | None = None,
 ) -> Outcome:
     """Write `<name>.parquet` and `<name>.json` to `out`; finished parts are kept in `out/.cache`.
 
-    `optimizers` replaces the experiment's own.
+    `optimizers` replaces the experiment's own, `count` the number of instances of the scale.
     """
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
+    if count is not None and count < 1:
+        raise InputError(f"count is {count}; expected at least one instance")
     parquet.require_pyarrow()
-    job = _Job(experiment, scale, seed, _methods(experiment, optimizers), watch)
+    job = _Job(experiment, scale, seed, _methods(experiment, optimizers), count, watch)
     folder = check_folder(out)
     cache = Cache(folder / ".cache")
     parts = [columns for setting in job.settings for columns in job.rows(setting, cache)]
@@ -100,10 +103,14 @@ class _Job:
         scale: str,
         seed: int,
         methods: dict[str, Optimizer],
+        count: int | None,
         watch: Watch | None,
     ):
         self.experiment, self.scale, self.seed, self.watch = experiment, scale, seed, watch
-        self.methods, self.size = methods, experiment.scale(scale)
+        self.methods, self.given_count = methods, count
+        self.size = experiment.scale(scale)
+        if count is not None:
+            self.size = replace(self.size, count=count)
         self.own = set(experiment.optimizers())
         self.settings = [s for s in experiment.settings if self.names(s)]
         self.worst = 0.0
@@ -177,6 +184,7 @@ class _Job:
         shown = ["b1", "b2"] if e.measure == "bias" else list(self.methods)
         command = f"proxlearn reproduce {e.name} --scale {self.scale}"
         command += f" --seed {self.seed}" if self.seed else ""
+        command += f" --count {self.given_count}" if self.given_count is not None else ""
         command += f" --optimizers {','.join(given)}" if given is not None else ""
         problems = {s.name: s.at(self.scale).text for s in self.settings}
         return {

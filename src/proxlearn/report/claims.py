@@ -256,8 +256,9 @@ def save(verdicts: list[Verdict], folder: Path) -> None:
 def table(verdicts: list[Verdict]) -> Table:
     """The table for a terminal."""
     made = Table(title="the paper's figures beside ours", show_lines=True)
-    for column in ("claim", "paper", "ours", "FISTA with restart", "verdict", "note"):
+    for column in ("claim", "paper", "ours", "FISTA with restart", "verdict"):
         made.add_column(column)
     for v in verdicts:
-        made.add_row(v.claim, v.paper, v.ours, v.restarted_fista, v.verdict, v.note)
+        words = f"{v.verdict}; {v.note}" if v.note else v.verdict
+        made.add_row(v.claim, v.paper, v.ours, v.restarted_fista, words)
     return made

@@ -1,0 +1,226 @@
+"""Verdicts on the paper's claims, from rows made up so that each verdict occurs."""
+
+import json
+
+import numpy as np
+import pytest
+
+from proxlearn.report import claims, parquet
+from proxlearn.report.claims import NO, ONLY, OPEN, PUBLISHED, RIGHT, YES
+from proxlearn.report.counts import Count, Results, first_below
+
+
+def falling(to, last=None, level=1e-6):
+    """A gap that is 1 and falls below the level at iteration `to`; never where `to` is None."""
+    last = (to or 0) + 5 if last is None else last
+    return np.where(np.arange(last + 1) >= (last + 1 if to is None else to), 0.9 * level, 1.0)
+
+
+def write(folder, experiment, curves):
+    """Rows of two instances with the same gap, by (setting, optimizer)."""
+    parts = []
+    for (setting, optimizer), gap in curves.items():
+        labels = {"experiment": experiment, "setting": setting, "optimizer": optimizer}
+        labels |= {"seed": 0, "version": "0"}
+        two = np.stack([gap, gap], 1)
+        parts.append(parquet.columns_of(labels, two, two, two, np.arange(len(gap), dtype=float)))
+    parquet.save(parts, folder / f"{experiment}.parquet")
+
+
+def verdicts(folder, words):
+    """Verdicts of the claims that hold all of the words."""
+    return [v for v in claims.judge(folder) if all(word in v.claim for word in words.split())]
+
+
+def only(folder, words):
+    (found,) = verdicts(folder, words)
+    return found
+
+
+def test_without_rows_nothing_is_measured(tmp_path):
+    found = claims.judge(tmp_path)
+    assert {v.verdict for v in found} == {OPEN}
+    assert len({v.claim for v in found}) == len(found) == 14
+
+
+@pytest.mark.parametrize(
+    ("to", "last", "expected"),
+    [
+        (20, 200, YES),
+        (42, 200, YES),
+        (46, 200, YES),
+        (47, 200, NO),
+        (None, 60, NO),
+        (None, 40, OPEN),
+    ],
+)
+def test_a_stated_number_of_iterations(tmp_path, to, last, expected):
+    curves = {("LASSO", "lasso-pa"): falling(to, last), ("LASSO", "fista-restart"): falling(50)}
+    write(tmp_path, "runtime", curves)
+    found = only(tmp_path, "L2O-PA LASSO 1e-06")
+    assert found.verdict == expected
+    assert found.paper == "42"
+    assert found.ours == (f"over {last}" if to is None else str(to))
+    assert found.restarted_fista == "50"
+
+
+@pytest.mark.parametrize(
+    ("ours", "other", "note"),
+    [
+        (20, 50, ""),
+        (50, 50, "no faster than"),
+        (60, 50, "slower than"),
+        (None, 50, "slower than"),
+        (20, None, ""),
+        (None, None, ""),
+    ],
+)
+def test_a_loss_against_restarted_fista_is_said(tmp_path, ours, other, note):
+    curves = {
+        ("LASSO", "lasso-pa"): falling(ours, 100),
+        ("LASSO", "fista-restart"): falling(other, 100),
+    }
+    write(tmp_path, "runtime", curves)
+    found = only(tmp_path, "L2O-PA LASSO 1e-06").note
+    assert found.startswith(note)
+    assert bool(found) == bool(note)
+
+
+@pytest.mark.parametrize(
+    ("to", "last", "expected"),
+    [(477, 600, YES), (300, 600, NO), (None, 650, NO), (None, 300, OPEN)],
+)
+def test_a_baseline_must_be_neither_slower_nor_faster(tmp_path, to, last, expected):
+    write(tmp_path, "runtime", {("LASSO", "adamhd"): falling(to, last, 1e-3)})
+    assert only(tmp_path, "AdamHD LASSO").verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("right", "published", "ours", "expected"),
+    [
+        (500, 900, 8, YES),
+        (20, 500, 8, ONLY),
+        (20, 300, 8, NO),
+        (20, None, 8, ONLY),  # not within 1000, which is more than 50 times 8
+        (20, None, 25, OPEN),  # not within 1000, which may or may not be 50 times 25
+        (20, 500, None, NO),
+    ],
+)
+def test_times_faster_in_both_step_conventions(tmp_path, right, published, ours, expected):
+    curves = {
+        (RIGHT, "logistic-pa"): falling(ours, 1000),
+        (RIGHT, "fista"): falling(right, 1000),
+        (RIGHT, "fista-restart"): falling(4, 1000),
+        (PUBLISHED, "fista"): falling(published, 1000),
+    }
+    write(tmp_path, "logistic", curves)
+    found = only(tmp_path, "synthetic times faster")
+    assert found.verdict == expected
+    if ours == 8 and right == 500:
+        assert found.ours == "right step: 62.5x; published step: 112x"
+        assert found.restarted_fista == "0.5x"
+        assert found.note.startswith("slower than")
+
+
+def test_a_claim_with_only_one_convention_measured_stays_open(tmp_path):
+    curves = {(RIGHT, "logistic-pa"): falling(8), (RIGHT, "fista"): falling(20)}
+    write(tmp_path, "logistic", curves)
+    assert only(tmp_path, "synthetic times faster").verdict == OPEN
+
+
+@pytest.mark.parametrize(("to", "expected"), [(10, YES), (11, NO)])
+def test_within_ten_iterations_means_ten(tmp_path, to, expected):
+    write(tmp_path, "logistic", {(RIGHT, "logistic-pa"): falling(to)})
+    assert only(tmp_path, "synthetic within").verdict == expected
+
+
+def slope(scale, last=3000):
+    """A gap of scale/k."""
+    return scale / np.maximum(np.arange(last + 1), 1)
+
+
+@pytest.mark.parametrize(
+    ("right", "published", "early", "late"),
+    [
+        (400, 400, YES, YES),  # 1/25 of scale 3 is 0.12: FISTA is there after 3334
+        (10, 400, ONLY, ONLY),
+        (10, 20, NO, NO),
+    ],
+)
+def test_cifar10(tmp_path, right, published, early, late):
+    curves = {
+        (RIGHT, "logistic-pa"): slope(3),
+        (RIGHT, "fista"): slope(right),
+        (PUBLISHED, "fista"): slope(published),
+        (RIGHT, "fista-restart"): slope(1),
+    }
+    write(tmp_path, "cifar10", curves)
+    first, second = verdicts(tmp_path, "CIFAR-10")
+    assert (first.verdict, second.verdict) == (early, late)
+    assert "0.12" in first.note
+    assert second.note.startswith("slower than")
+
+
+@pytest.mark.parametrize(
+    ("dm", "pa", "expected"), [(None, 100, YES), (50, 100, NO), (None, None, NO)]
+)
+def test_generic_methods_on_patches(tmp_path, dm, pa, expected):
+    curves = {
+        ("", "lasso-l2o-dm"): falling(dm, 200, 1e-2),
+        ("", "lasso-rnnprop"): falling(None, 200),
+        ("", "lasso-pa"): falling(pa, 200),
+    }
+    write(tmp_path, "lasso-bsds", curves)
+    found = only(tmp_path, "BSDS500")
+    assert found.verdict == expected
+    assert found.note == f"L2O-PA ends below 1e-6 on {0 if pa is None else 2} of 2 instances"
+
+
+def test_counts_from_rows_use_the_mean_over_all_instances(tmp_path):
+    gap = np.array([[1.0, 1.0], [1e-9, 1.0], [1e-9, 1e-9]])
+    labels = {"experiment": "e", "setting": "", "optimizer": "o", "seed": 0, "version": "0"}
+    parquet.save([parquet.columns_of(labels, gap, gap, gap, np.zeros(3))], tmp_path / "e.parquet")
+    assert Results(tmp_path).to("e", "", "o", 1e-6) == Count(2, 2)
+    assert Results(tmp_path).to("e", "", "p", 1e-6) == Count(None, -1)
+
+
+def test_a_gap_that_is_no_number_is_not_below_anything():
+    assert first_below(np.array([np.inf, np.nan, np.inf]), 1e-3) == Count(None, 2)
+
+
+def test_saved_as_json(tmp_path):
+    found = claims.judge(tmp_path)
+    claims.save(found, tmp_path)
+    read = json.loads((tmp_path / "claims.json").read_text())
+    assert [entry["claim"] for entry in read] == [v.claim for v in found]
+    assert set(read[0]) >= {"claim", "paper", "ours", "verdict", "restarted_fista", "note"}
+
+
+def test_grid():
+    assert parquet.grid(5).tolist() == [0, 1, 2, 3, 4, 5]
+    long = parquet.grid(10_000)
+    assert long[:101].tolist() == list(range(101))
+    assert long[-1] == 10_000
+    assert 175 <= len(long) <= 185
+    assert (np.diff(long) > 0).all()
+
+
+def test_rows_of_single_instances_end_with_the_last_iteration_and_at_64(tmp_path):
+    gap = np.random.default_rng(0).random((254, 70))
+    labels = {"experiment": "e", "setting": "", "optimizer": "o", "seed": 0, "version": "0"}
+    parquet.save([parquet.columns_of(labels, gap, gap, gap, np.arange(254.0))], tmp_path / "e.pq")
+    rows = parquet.read(tmp_path / "e.pq")
+    assert set(rows["instance"]) == set(range(-1, 64))
+    one = rows["instance"] == 3
+    assert rows["iteration"][one].tolist() == parquet.grid(253).tolist()
+    np.testing.assert_allclose(rows["gap"][one], gap[parquet.grid(253), 3], rtol=1e-6)
+    mean = rows["instance"] == -1
+    np.testing.assert_allclose(rows["gap"][mean], gap.mean(1), rtol=1e-6)
+    np.testing.assert_array_equal(rows["seconds"][one], parquet.grid(253))
+
+
+def test_what_float32_cannot_hold_is_infinite(tmp_path):
+    gap = np.array([[1e300], [1.0]])
+    labels = {"experiment": "e", "setting": "", "optimizer": "o", "seed": 0, "version": "0"}
+    parquet.save([parquet.columns_of(labels, gap, gap, gap, np.zeros(2))], tmp_path / "e.pq")
+    assert np.isinf(parquet.read(tmp_path / "e.pq")["gap"][0])

@@ -1,0 +1,202 @@
+"""Experiments: their definitions, the steps of the paper, and what is recorded of a method."""
+
+import json
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import torch
+
+import proxlearn as pl
+from proxlearn import experiments
+from proxlearn.checkpoint import Learned, build
+from proxlearn.errors import InputError
+from proxlearn.experiments import record, runner
+from proxlearn.experiments.base import Scale, Setting, label
+from proxlearn.experiments.reference import best_value
+from proxlearn.experiments.steps import STEPPED, both_steps, published_step
+from proxlearn.report import parquet
+from proxlearn.scheme import View
+from tiny_experiment import LASSO, LOGISTIC, tiny
+
+ALL = [experiments.get(name) for name in experiments.NAMES]
+
+
+@pytest.mark.parametrize("experiment", ALL, ids=experiments.NAMES)
+def test_every_experiment_is_well_formed(experiment):
+    assert experiments.get(experiment.name) is experiment
+    assert experiment.quick.count <= experiment.paper.count
+    assert experiment.quick.iterations <= experiment.paper.iterations
+    names = [s.name for s in experiment.settings]
+    assert len(set(names)) == len(names)
+    if experiment.measure == "gap":
+        for setting in experiment.settings:
+            assert "fista-restart" in setting.optimizers
+    for setting in experiment.settings:
+        labels = [experiment.label(n) for n in setting.optimizers]
+        assert len(set(labels)) == len(labels), labels
+
+
+def test_only_named_settings_of_logistic_experiments_have_the_published_step():
+    with_both = {e.name for e in ALL if any(s.step == "published" for s in e.settings)}
+    assert with_both == {"logistic", "ionosphere", "spambase", "cifar10", "cross"}
+    for e in ALL:
+        for s in e.settings:
+            assert (s.step == "published") == (s.name == "published step")
+            if s.step == "published":
+                assert set(s.optimizers) <= set(STEPPED)
+
+
+def test_labels():
+    assert label("lasso-pa") == label("logistic-pa") == "L2O-PA"
+    assert label("lasso-l2o-dm") == "L2O-DM"
+    assert label("fista-restart") == "FISTA with restart"
+    assert label("mine.safetensors") == "mine.safetensors"
+
+
+@pytest.mark.parametrize("name", ["fista-restart", "adamhd", "lasso"])
+def test_a_record_is_the_bare_method(name):
+    """Nothing helps an optimizer on its way: no safeguard, no polish, no early end."""
+    problem, optimizer = LASSO.block(0, 3, 0), pl.optimizers.get(name)
+    found = record.record_gap(problem, optimizer, 25)
+    state = optimizer.init(problem, torch.zeros(3, 20))
+    for k in range(26):
+        exact = problem.to(torch.float64).objective(state.x.double())
+        np.testing.assert_allclose(found["objective"][k], exact, rtol=1e-9)
+        with torch.no_grad():
+            state = optimizer.step(problem, state)
+    assert found["gradients"][-1].tolist() == [25 * optimizer.gradients] * 3
+
+
+def test_the_clock_stands_still_while_objectives_are_computed(monkeypatch):
+    problem = LASSO.block(0, 2, 0)
+    real = type(problem).objective
+
+    def slow(self, x):
+        import time
+
+        time.sleep(0.02)
+        return real(self, x)
+
+    monkeypatch.setattr(type(problem), "objective", slow)
+    assert record.record_gap(problem, pl.optimizers.get("ista"), 20)["seconds"][-1] < 0.2
+
+
+def test_a_method_that_breaks_down_keeps_its_last_value():
+    @dataclass(frozen=True)
+    class Exploding:
+        gradients = 1
+
+        def init(self, problem, x0):
+            return pl.optimizers.get("ista").init(problem, x0)
+
+        def step(self, problem, state):
+            state = pl.optimizers.get("ista").step(problem, state)
+            return replace(state, x=state.x * (float("nan") if state.k == 4 else 1))
+
+    found = record.record_gap(LASSO.block(0, 2, 0), Exploding(), 10)
+    assert found["objective"].shape == (11, 2)
+    assert np.isfinite(found["objective"]).all()
+    assert (found["objective"][3:] == found["objective"][3]).all()
+    assert (found["objective"][2] != found["objective"][3]).all()
+
+
+def test_an_instance_is_the_same_in_every_block():
+    many, one = LASSO.block(0, 4, 7), LASSO.block(2, 3, 7)
+    assert torch.equal(many.select(torch.tensor([2])).f.A.A, one.f.A.A)
+    assert torch.equal(many.f.b[2:3], one.f.b)
+    assert not torch.equal(one.f.b, LASSO.block(2, 3, 8).f.b)
+
+
+def test_blocks_of_the_large_experiment_stay_below_the_memory_that_is_promised():
+    large = experiments.get("lasso-large")
+    (setting,) = large.settings
+    numbers = setting.problems.family.m * setting.problems.family.n * large.block
+    assert numbers * (4 + 8 + 8) < 3 * 2**30  # float32, its float64 copy, and one in the making
+
+
+def test_published_step():
+    problem = LOGISTIC.block(0, 3, 0).to(torch.float64)
+    changed = published_step(problem)
+    norm = torch.linalg.matrix_norm(problem.f.A.A, 2)
+    torch.testing.assert_close(changed.lipschitz(), norm, rtol=1e-6, atol=0)
+    torch.testing.assert_close(problem.lipschitz(), norm**2 / (4 * 30), rtol=1e-6, atol=0)
+    x = torch.ones(3, 6, dtype=torch.float64)
+    assert torch.equal(changed.objective(x), problem.objective(x))
+    with pytest.raises(InputError, match="f is LeastSquares"):
+        published_step(LASSO.block(0, 1, 0))
+
+
+def test_both_steps_run_and_only_the_step_differs(tmp_path):
+    settings = both_steps(LOGISTIC, ("adam", "ista", "fista-restart"))
+    outcome = runner.run(tiny(settings=settings), "quick", tmp_path)
+    rows = parquet.read(outcome.rows)
+    pairs = set(zip(rows["setting"], rows["optimizer"], strict=True))
+    assert pairs == {
+        ("right step", "adam"),
+        ("right step", "ista"),
+        ("right step", "fista-restart"),
+        ("published step", "ista"),
+        ("published step", "fista-restart"),
+    }
+    last = (rows["instance"] == -1) & (rows["optimizer"] == "ista") & (rows["iteration"] == 30)
+    gap = {s: rows["gap"][last & (rows["setting"] == s)].item() for s, _ in pairs}
+    assert gap["right step"] < 0.1 * gap["published step"]
+    start = (rows["instance"] == -1) & (rows["iteration"] == 0)
+    assert len(set(rows["objective"][start].tolist())) == 1
+
+
+def test_other_optimizers_run_with_the_published_step_only_if_it_is_theirs(tmp_path):
+    experiment = tiny(settings=both_steps(LOGISTIC, ("ista", "fista-restart")))
+    outcome = runner.run(experiment, "quick", tmp_path, optimizers=["adam", "fista"])
+    rows = parquet.read(outcome.rows)
+    assert set(zip(rows["setting"], rows["optimizer"], strict=True)) == {
+        ("right step", "adam"),
+        ("right step", "fista"),
+        ("published step", "fista"),
+    }
+
+
+def test_norms_of_the_biases(tmp_path):
+    rule = build(
+        {"kind": "recurrent", "settings": {"learns": "pba12"}}, torch.Generator().manual_seed(0)
+    )
+    Learned(rule).save(tmp_path / "pba12.safetensors")
+    name = str(tmp_path / "pba12.safetensors")
+    experiment = tiny(
+        settings=(Setting("", LASSO, (name,)),), measure="bias", quick=Scale(3, 6), y="norms"
+    )
+    outcome = runner.run(experiment, "quick", tmp_path / "out", optimizers=[name])
+    rows = parquet.read(outcome.rows)
+    assert set(rows["optimizer"]) == {"b1", "b2"}
+    assert json.loads(outcome.card.read_text())["y"] == "norms"
+    # b1 of the first iteration, from the rule itself
+    problem = LASSO.block(0, 3, 0)
+    x = torch.zeros(3, 20)
+    view = View(problem, 0, x, x, problem.f.evaluate(x))
+    with torch.no_grad():
+        coefficients, _ = rule(view, rule.init(problem, x))
+    first = (rows["iteration"] == 0) & (rows["instance"] == -1)
+    for which in ("b1", "b2"):
+        expected = getattr(coefficients, which).norm(dim=-1).mean().item()
+        found = rows["gap"][first & (rows["optimizer"] == which)].item()
+        assert found == pytest.approx(expected, rel=1e-5)
+        assert found > 0
+
+
+def test_norms_need_a_rule_of_the_scheme():
+    with pytest.raises(InputError, match="need a rule of the scheme"):
+        record.record_bias(LASSO.block(0, 1, 0), pl.optimizers.get("adam"), 3)
+
+
+def test_the_best_value_comes_close_and_its_bound_holds():
+    problem = LOGISTIC.block(0, 1, 0)
+    exact = pl.optimum(problem).item()
+    value, gap = best_value(problem, 300)
+    assert -1e-12 <= value - exact <= 1e-6 * exact
+    assert value - gap <= exact + 1e-12
+    few, wide = best_value(problem, 2)
+    assert few > exact
+    assert few - wide <= exact
+    with pytest.raises(InputError, match="one problem at a time"):
+        best_value(LASSO.block(0, 2, 0), 10)

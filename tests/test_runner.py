@@ -1,0 +1,273 @@
+"""Running experiments: what is written, what is kept, and how a run goes on."""
+
+import json
+import os
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import torch
+
+import proxlearn as pl
+from proxlearn import experiments
+from proxlearn.checkpoint import Learned, build
+from proxlearn.cli import main
+from proxlearn.comparison import compare
+from proxlearn.errors import InputError
+from proxlearn.experiments import record, runner
+from proxlearn.experiments.base import FromData, Scale, Setting
+from proxlearn.experiments.cache import _code, fingerprint
+from proxlearn.report import parquet
+from tiny_experiment import LASSO, LOGISTIC, tiny
+
+
+def files(folder):
+    return sorted(os.listdir(folder))
+
+
+def test_rows_have_the_schema_and_the_numbers_of_compare(tmp_path):
+    outcome = runner.run(tiny(), "quick", tmp_path, seed=3)
+    assert (outcome.computed, outcome.reused) == (12, 0)
+    assert files(tmp_path) == [".cache", "tiny.json", "tiny.parquet"]
+    rows = parquet.read(outcome.rows)
+    assert list(rows) == list(parquet.SCHEMA)
+    assert set(rows["instance"]) == {-1, 0, 1, 2, 3, 4}
+    for name in ("objective", "gap", "gradients", "seconds"):
+        assert rows[name].dtype == np.float32
+    assert set(rows["seed"]) == {3}
+    assert set(rows["version"]) == {pl.__version__}
+    problem = LASSO.block(0, 5, 3)
+    expected = compare(problem, ["ista", "fista", "fista-restart"], 30)
+    for name in expected.runs:
+        gap = expected.relative_gap(name).numpy()
+        mean = (rows["optimizer"] == name) & (rows["instance"] == -1)
+        assert rows["iteration"][mean].tolist() == list(range(31))
+        np.testing.assert_allclose(rows["gap"][mean], gap.mean(1), rtol=1e-4, atol=1e-10)
+        np.testing.assert_array_equal(rows["gradients"][mean], np.arange(31))
+        for i in range(5):
+            one = (rows["optimizer"] == name) & (rows["instance"] == i)
+            np.testing.assert_allclose(rows["gap"][one], gap[:, i], rtol=1e-4, atol=1e-10)
+        assert (np.diff(rows["seconds"][mean]) >= 0).all()
+
+
+def test_the_card_says_what_was_run(tmp_path):
+    outcome = runner.run(tiny(), "quick", tmp_path, seed=3, optimizers=["fista", "adam"])
+    card = json.loads(outcome.card.read_text())
+    assert card["command"] == (
+        "proxlearn reproduce tiny --scale quick --seed 3 --optimizers fista,adam --out DIR"
+    )
+    expected = {"count": 5, "iterations": 30, "seed": 3, "scale": "quick", "data": "tiny LASSO"}
+    assert card.items() >= expected.items()
+    assert card["optimizers"] == [
+        {"name": "fista", "label": "FISTA"},
+        {"name": "adam", "label": "Adam"},
+    ]
+    assert "1e-12" in card["optimum"]
+
+
+def test_another_number_of_instances(tmp_path):
+    runner.run(tiny(), "quick", tmp_path)
+    outcome = runner.run(tiny(), "quick", tmp_path, count=4)
+    card = json.loads(outcome.card.read_text())
+    assert outcome.computed == 0  # two whole blocks of the three
+    assert card["count"] == 4
+    assert card["command"] == "proxlearn reproduce tiny --scale quick --count 4 --out DIR"
+    assert set(parquet.read(outcome.rows)["instance"]) == {-1, 0, 1, 2, 3}
+
+
+def test_an_unchanged_experiment_is_not_repeated(tmp_path, monkeypatch):
+    first = runner.run(tiny(), "quick", tmp_path)
+    before = first.rows.read_bytes()
+    monkeypatch.setattr(runner, "record_gap", None)
+    again = runner.run(tiny(title="Another title"), "quick", tmp_path)
+    assert (again.computed, again.reused) == (0, 12)
+    assert again.rows.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "seed", "computed"),
+    [
+        ({"quick": Scale(5, 31)}, 0, 9),  # all runs, not the optima
+        ({"quick": Scale(7, 30)}, 0, 8),  # the third block has grown, and there is a fourth
+        ({}, 1, 12),
+        ({"timed": True}, 0, 9),
+        ({"settings": (Setting("", LASSO, ("ista", "adam")),)}, 0, 3),
+        ({"settings": (Setting("other name", LASSO, ("ista", "fista-restart")),)}, 0, 0),
+        (
+            {"settings": (Setting("", replace(LASSO, dtype=torch.float64), ("ista",)),)},
+            0,
+            6,
+        ),
+    ],
+)
+def test_what_changes_is_computed(tmp_path, changes, seed, computed):
+    runner.run(tiny(), "quick", tmp_path)
+    assert runner.run(tiny(**changes), "quick", tmp_path, seed=seed).computed == computed
+
+
+def test_an_interrupted_run_goes_on(tmp_path, monkeypatch):
+    real, calls = record.record_gap, []
+
+    def interrupted(*args):
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(runner, "record_gap", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(tiny(), "quick", tmp_path)
+    assert files(tmp_path) == [".cache"]
+    assert len(files(tmp_path / ".cache")) == 5  # four runs and an optimum, nothing half
+    assert all(name.endswith(".npz") and name[0] != "." for name in files(tmp_path / ".cache"))
+    outcome = runner.run(tiny(), "quick", tmp_path)
+    assert (outcome.computed, outcome.reused) == (7, 5)
+    whole = runner.run(tiny(), "quick", tmp_path / "whole")
+    a, b = parquet.read(outcome.rows), parquet.read(whole.rows)
+    np.testing.assert_array_equal(a["gap"], b["gap"])
+
+
+def test_a_damaged_part_is_computed_again(tmp_path):
+    runner.run(tiny(), "quick", tmp_path)
+    part = tmp_path / ".cache" / files(tmp_path / ".cache")[0]
+    part.write_bytes(part.read_bytes()[:100])
+    assert runner.run(tiny(), "quick", tmp_path).computed == 1
+    assert runner.run(tiny(), "quick", tmp_path).computed == 0
+
+
+def test_a_failed_write_leaves_the_old_rows(tmp_path, monkeypatch):
+    outcome = runner.run(tiny(), "quick", tmp_path)
+    before = outcome.rows.read_bytes()
+
+    def full(table, path, **options):
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pyarrow.parquet.write_table", full)
+    with pytest.raises(InputError, match="No space left"):
+        runner.run(tiny(quick=Scale(5, 31)), "quick", tmp_path)
+    assert outcome.rows.read_bytes() == before
+    assert files(tmp_path) == [".cache", "tiny.json", "tiny.parquet"]
+
+
+def test_weights_are_part_of_the_key():
+    def learned(seed):
+        return Learned(build({"kind": "compact"}, torch.Generator().manual_seed(seed)))
+
+    one, same, other = learned(0), learned(0), learned(0)
+    with torch.no_grad():
+        next(iter(other.rule.parameters())).flatten()[0] += 1e-6
+    assert fingerprint(one) == fingerprint(same) != fingerprint(other)
+    names = [pl.optimizers.get(n) for n in ("fista", "fista-restart", "adam", "adamhd")]
+    assert len({json.dumps(fingerprint(o)) for o in names}) == 4
+
+
+def test_comments_and_docstrings_do_not_change_the_code_digest():
+    assert _code('def f():\n    """Says."""\n    return 1  # one\n') == _code(
+        "def f():\n  return 1"
+    )
+    assert _code("def f():\n    return 1\n") != _code("def f():\n    return 2\n")
+
+
+def test_an_unrolled_method_ends_after_its_layers(tmp_path, monkeypatch):
+    @dataclass(frozen=True)
+    class Short:
+        layers: int = 3
+        gradients = 1
+
+        def init(self, problem, x0):
+            return pl.optimizers.get("ista").init(problem, x0)
+
+        def step(self, problem, state):
+            assert state.k < self.layers
+            return pl.optimizers.get("ista").step(problem, state)
+
+    monkeypatch.setitem(pl.optimizers.NAMES, "short", Short)
+    outcome = runner.run(tiny(), "quick", tmp_path, optimizers=["short", "ista"])
+    rows = parquet.read(outcome.rows)
+    assert rows["iteration"][rows["optimizer"] == "short"].max() == 3
+    assert rows["iteration"][rows["optimizer"] == "ista"].max() == 30
+
+
+def test_missing_models_are_named_in_one_line(tmp_path):
+    experiment = tiny(settings=(Setting("", LASSO, ("ista", "lasso-none", "lasso-nil")),))
+    with pytest.raises(InputError, match="tiny needs the models lasso-none, lasso-nil") as caught:
+        runner.run(experiment, "quick", tmp_path)
+    assert "\n" not in str(caught.value)
+    assert files(tmp_path) == []
+    assert runner.missing(experiment) == ["lasso-none", "lasso-nil"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scale": "huge"}, "unknown scale 'huge'"),
+        ({"optimizers": []}, "no optimizers"),
+        ({"count": 0}, "count is 0; expected at least one"),
+        ({"optimizers": ["fast"]}, "unknown optimizer 'fast'"),
+    ],
+)
+def test_bad_options(tmp_path, options, message):
+    with pytest.raises(InputError, match=message):
+        runner.run(tiny(), **{"scale": "quick", "out": tmp_path, **options})
+
+
+def test_an_uncertified_optimum_is_said_to_be_one(tmp_path):
+    problems = FromData(lambda: LOGISTIC.block(0, 1, 0), "one logistic")
+    experiment = tiny(
+        settings=(Setting("", problems, ("ista",)),),
+        certified=False,
+        optimum_iterations={"quick": 3, "paper": 3},
+    )
+    outcome = runner.run(experiment, "quick", tmp_path)
+    card = json.loads(outcome.card.read_text())
+    assert "the best value seen" in card["optimum"]
+    assert card["count"] == 1  # there is but one
+    assert (parquet.read(outcome.rows)["gap"] >= 0).all()
+
+
+def run(command, capsys):
+    code = main(command.split())
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_the_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(experiments, "get", lambda name: tiny(name=name))
+    code, out, err = run(f"reproduce lasso --out {tmp_path}/new", capsys)
+    assert (code, err) == (0, "")
+    assert "12 parts computed, 0 from the cache" in out
+    assert files(tmp_path / "new") == [".cache", "claims.json", "lasso.json", "lasso.parquet"]
+    code, out, _ = run(f"reproduce lasso --out {tmp_path}/new --optimizers ista,fista", capsys)
+    assert "0 parts computed, 9 from the cache" in out
+    (tmp_path / "new" / "claims.json").unlink()
+    code, out, _ = run(f"reproduce claims --out {tmp_path}/new", capsys)
+    assert code == 0
+    assert "verdict" in out
+    claims = json.loads((tmp_path / "new" / "claims.json").read_text())
+    assert {claim["verdict"] for claim in claims} == {"not measured"}
+
+
+def test_all_goes_on_after_an_experiment_that_cannot_run(tmp_path, capsys, monkeypatch):
+    bad = tiny(settings=(Setting("", LASSO, ("lasso-none",)),))
+    monkeypatch.setattr(experiments, "NAMES", ("one", "two"))
+    monkeypatch.setattr(
+        experiments, "get", lambda name: replace(bad if name == "one" else tiny(), name=name)
+    )
+    code, out, err = run(f"reproduce all --out {tmp_path}", capsys)
+    assert code == 1
+    assert err.startswith("error: one needs the models lasso-none")
+    assert "two.parquet" in out
+
+
+def test_list_names_them_all(capsys):
+    code, out, _ = run("reproduce list", capsys)
+    assert code == 0
+    assert all(name in out for name in experiments.NAMES)
+
+
+def test_an_unknown_experiment_is_refused(capsys, tmp_path):
+    code, _, err = run(f"reproduce lassso --out {tmp_path}", capsys)
+    assert code == 2
+    assert err.startswith("error: unknown experiment 'lassso'")
+    assert files(tmp_path) == []
