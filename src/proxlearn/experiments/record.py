@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from proxlearn.solver import Progress, solve
 
 Arrays = dict[str, npt.NDArray[Any]]
 Told = Callable[[int], None] | None
+BARE = {name: False for name in ("safeguard", "polish") if name in signature(solve).parameters}
+"""A method is measured by itself: whatever `solve` can do to help it is switched off."""
 
 
 class _Recorder:
@@ -58,7 +61,7 @@ def record_gap(
     K = iterations if layers is None else min(iterations, layers)
     problem.lipschitz()  # before the clock starts: it is remembered
     recorder = _Recorder(problem, optimizer.gradients, told)
-    solve(problem, optimizer, tol=0, max_iter=K, callback=recorder)
+    solve(problem, optimizer, tol=0, max_iter=K, callback=recorder, **BARE)
     rows = recorder.rows + recorder.rows[-1:] * (K + 1 - len(recorder.rows))
     objective, spent, seconds = zip(*rows, strict=True)
     return {
@@ -110,7 +113,7 @@ def record_bias(problem: Problem, optimizer: Any, iterations: int, told: Told = 
             told(progress.iteration)
 
     watched = Scheme(_Watched(rule, seen))
-    solve(problem, watched, tol=0, max_iter=iterations, callback=watch)
+    solve(problem, watched, tol=0, max_iter=iterations, callback=watch, **BARE)
     if any(len(b1) != problem.batch for b1, _ in seen) or len(seen) != iterations:
         raise InputError(f"the rule broke down on some instance within {iterations} iterations")
     b1, b2 = (torch.stack(norms).cpu().numpy() for norms in zip(*seen, strict=True))
