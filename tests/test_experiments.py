@@ -184,6 +184,11 @@ def test_norms_of_the_biases(tmp_path):
         assert found > 0
 
 
+def test_norms_are_of_one_rule(tmp_path):
+    with pytest.raises(InputError, match="looks at one rule; 2 were given"):
+        runner.run(tiny(measure="bias"), "quick", tmp_path, optimizers=["ista", "fista"])
+
+
 def test_norms_need_a_rule_of_the_scheme():
     with pytest.raises(InputError, match="need a rule of the scheme"):
         record.record_bias(LASSO.block(0, 1, 0), pl.optimizers.get("adam"), 3)

@@ -84,6 +84,8 @@ def _methods(experiment: Experiment, given: Sequence[str] | None) -> dict[str, O
     if given is not None:
         if not given:
             raise InputError("no optimizers were given; expected at least one name")
+        if experiment.measure == "bias" and len(given) > 1:
+            raise InputError(f"{experiment.name} looks at one rule; {len(given)} were given")
         return {name: registry.get(name) for name in given}
     absent = missing(experiment)
     if absent:
