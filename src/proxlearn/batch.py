@@ -39,6 +39,38 @@ def detach(obj: T) -> T:
     return cut
 
 
+def blend(mask: Tensor, yes: T, no: T) -> T:
+    """The instances of `yes` where `mask` (B,) holds, those of `no` elsewhere; of one structure."""
+    others = iter(leaves(no))
+
+    def pick(t: Tensor) -> Tensor:
+        other = next(others)
+        if t is other:
+            return t
+        return torch.where(mask.reshape(-1, *[1] * (t.ndim - 1)), t, other)
+
+    mixed: T = _map(yes, pick, "")
+    return mixed
+
+
+def finite(obj: Any, batch: int) -> Tensor:
+    """Instances of a batched object whose numbers are all finite, (B,)."""
+    fine = [t.reshape(len(t), -1).isfinite().all(-1).expand(batch) for t in leaves(obj)]
+    return torch.stack(fine).all(0) if fine else torch.ones(batch, dtype=torch.bool)
+
+
+def leaves(obj: Any) -> list[Tensor]:
+    """The tensors of an object, in order."""
+    found: list[Tensor] = []
+
+    def collect(t: Tensor) -> Tensor:
+        found.append(t)
+        return t
+
+    _map(obj, collect, "")
+    return found
+
+
 def _map(obj: Any, fn: Callable[[Tensor], Tensor], method: str, *args: Any) -> Any:
     if isinstance(obj, Tensor):
         return fn(obj)

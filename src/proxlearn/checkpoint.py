@@ -17,6 +17,7 @@ from proxlearn.files import replacing
 from proxlearn.optimizers import KINDS
 from proxlearn.problem import Problem
 from proxlearn.rules import Learnable
+from proxlearn.smooth import Evaluation
 
 FORMAT = 1
 """Version of the file format; a newer one is refused."""
@@ -48,6 +49,15 @@ class Learned:
     def step(self, problem: Problem, state: Any) -> Any:
         """One iteration."""
         return self.rule.optimizer().step(problem, state)
+
+    def point(self, state: Any) -> Tensor:
+        """Where the next iteration evaluates f."""
+        where: Tensor = self.rule.optimizer().point(state)
+        return where
+
+    def advance(self, problem: Problem, state: Any, at: Evaluation) -> Any:
+        """One iteration, with f evaluated at `point` already."""
+        return self.rule.optimizer().advance(problem, state, at)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write weights and card to one file, whole or not at all."""

@@ -70,13 +70,14 @@ class Operator(ABC):
         self.__dict__["_norm"] = norm
         return self
 
-    def columns(self, index: Tensor) -> Tensor:
-        """The columns `index` (k positions) as vectors, (batch, k, m)."""
-        unit = torch.zeros(
-            self.batch, len(index), self.shape[1], dtype=self.dtype, device=self.device
-        )
-        unit[:, torch.arange(len(index)), index] = 1
-        return self.forward(unit)
+    @property
+    def entries(self) -> int:
+        """Multiplications of a product: that many numbers are in A."""
+        return self.shape[0] * self.shape[1]
+
+    def gather(self, index: Tensor) -> Tensor | None:
+        """The columns `index` (B, k) of every instance, (B, k, m); None where they are not kept."""
+        return None
 
 
 class Dense(Operator):
@@ -131,8 +132,11 @@ class Dense(Operator):
             moved._remember(self._norm.to(dtype=dtype, device=device))
         return moved
 
-    def columns(self, index: Tensor) -> Tensor:
-        return self.A[..., index].mT.reshape(self.batch, len(index), self.shape[0])
+    def gather(self, index: Tensor) -> Tensor:
+        if self.A.ndim == 2:
+            return self.A.T[index]
+        where = index[:, None, :].expand(-1, self.shape[0], -1)
+        return self.A.gather(2, where).mT
 
 
 class _BatchProduct(torch.autograd.Function):
@@ -174,6 +178,20 @@ class Sparse(Operator):
 
     def adjoint(self, r: Tensor) -> Tensor:
         return _sparse_product(self.At, r)
+
+    @property
+    def entries(self) -> int:
+        return self.A.values().numel()
+
+    def gather(self, index: Tensor) -> Tensor:
+        flat, starts = index.reshape(-1), self.At.crow_indices()
+        first, counts = starts[flat], starts[flat + 1] - starts[flat]
+        row = torch.repeat_interleave(torch.arange(len(flat), device=flat.device), counts)
+        within = torch.arange(len(row), device=flat.device) - (counts.cumsum(0) - counts)[row]
+        where = first[row] + within
+        columns = torch.zeros(len(flat), self.shape[0], dtype=self.dtype, device=self.device)
+        columns[row, self.At.col_indices()[where]] = self.At.values()[where]
+        return columns.reshape(*index.shape, self.shape[0])
 
     def select(self, index: Tensor) -> "Sparse":
         return self

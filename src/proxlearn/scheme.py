@@ -87,11 +87,18 @@ class Scheme:
         """x = y = x0."""
         return State(x0, 0, None, x0, self.rule.init(problem, x0))
 
+    def point(self, state: State) -> Tensor:
+        """Where the next iteration evaluates f."""
+        return state.y if self.rule.looks_at == "y" else state.x
+
     def step(self, problem: Problem, state: State) -> State:
         """One iteration; pure."""
+        return self.advance(problem, state, problem.f.evaluate(self.point(state)))
+
+    def advance(self, problem: Problem, state: State, at: Evaluation) -> State:
+        """One iteration, with f evaluated at `point` already."""
         f, r = problem.f, problem.r
         x, y = state.x, state.y
-        at = f.evaluate(y if self.rule.looks_at == "y" else x)
         c, memory = self.rule(View(problem, state.k, x, y, at), state.memory)
         p, a, b, b1, b2 = c.p, c.a, c.b, c.b1, c.b2
 

@@ -11,10 +11,13 @@ from torch import Tensor
 
 from proxlearn import optimizers
 from proxlearn.arrays import start_point
+from proxlearn.attempts import Attempts, attempt
 from proxlearn.batch import select
 from proxlearn.errors import InputError
 from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Certificate, Problem
+from proxlearn.rules import Learnable
+from proxlearn.safeguard import Safeguarded, SafeState
 from proxlearn.solution import History, Solution, Status
 
 COSTLY_CHECK_EVERY = 10
@@ -42,6 +45,8 @@ def solve(
     max_iter: int = 1000,
     x0: Any = None,
     time_limit: float | None = None,
+    safeguard: bool = True,
+    polish: bool = True,
     record: bool = False,
     callback: Callable[[Progress], None] | None = None,
 ) -> Solution:
@@ -51,6 +56,10 @@ def solve(
     known (unbounded constraint sets, smooth f without penalty), when the prox-gradient map is at
     most ``tol`` times the gradient at 0, and `gap` is infinite. ``tol=0`` runs `max_iter`
     iterations. Solved instances are frozen and drop out of the work.
+
+    `safeguard` replaces a learned optimizer by FISTA with restart, for each instance by itself,
+    while it makes no progress (see `proxlearn.safeguard`). `polish` solves on the active set where
+    that has nearly settled (see `proxlearn.polish`).
 
     >>> import torch, proxlearn as pl
     >>> problem = pl.lasso(torch.eye(2).double(), [3.0, 0.5], lam=1.0)
@@ -64,8 +73,12 @@ def solve(
     if optimizer == "auto":
         optimizer = "ppa" if problem.f.gradients_are_free else "fista-restart"
     method = optimizers.get(optimizer)
-    _check_layers(method, max_iter)
+    if safeguard and is_learned(method) and not problem.f.gradients_are_free:
+        method = Safeguarded(method)
+    else:
+        _check_layers(method, max_iter)
     run = _Run(problem, method, start_point(problem, x0), tol, record)
+    run.attempts.possible &= polish and tol > 0
     status = Status.MAX_ITER
     for _ in range(int(max_iter)):
         if time_limit is not None and run.seconds() >= time_limit:
@@ -103,6 +116,11 @@ def most_iterations(method: Optimizer) -> int | None:
     return getattr(method, "layers", None)
 
 
+def is_learned(method: Optimizer) -> bool:
+    """True where a method has weights: it may be wrong on problems that it was not trained for."""
+    return isinstance(getattr(method, "rule", method), Learnable)
+
+
 def _number(value: Any) -> float:
     """The value as a float; NaN, which no comparison accepts, where it is not a number."""
     try:
@@ -134,6 +152,8 @@ class _Run:
         self.next_check = torch.zeros(B, dtype=torch.int64, device=device)
         self.wait = torch.ones(B, dtype=torch.int64, device=device)
         self.costly = problem.r.free() is not None
+        self.lower = torch.full((B,), -torch.inf, dtype=torch.float64, device=device)
+        self.attempts = Attempts(problem)
         self.gradient = int(not problem.f.gradients_are_free)
         self.rows: list[tuple[Tensor, Tensor, Tensor, float]] | None = [] if record else None
         self.exact = problem.to(torch.float64) if record else None
@@ -154,16 +174,60 @@ class _Run:
         self.k += 1
         self.iterations[self.working()] += 1
         self.grad_evals[self.working()] += self.optimizer.gradients
-        upper = self.problem.upper_bound(self.state.at, self.state.x)
+        upper = self._upper()
         broken = ~upper.isfinite() & ~self.ended
         x = torch.where(broken[:, None], last, self.state.x)
         self.x[self.working()] = x[~self.ended]
-        self._record()
         self._end(broken, Status.NUMERICAL_ERROR)
         if self.tol > 0 and (not self.costly or self.k % COSTLY_CHECK_EVERY == 0):
             self._end(self._verified(self._claimed(upper) & ~self.ended), Status.SOLVED)
+        if self.attempts.possible:
+            self._polish()
+        self._record()
         if bool(self.ended.any()):
             self._shrink()
+
+    def _upper(self) -> Tensor:
+        """An upper bound on F(x), (b,)."""
+        if isinstance(self.state, SafeState):
+            return self.state.bound
+        return self.problem.upper_bound(self.state.at, self.state.x)
+
+    def _lower(self) -> Tensor:
+        """The largest lower bound on F* so far, (b,); kept where it was computed in float64."""
+        if isinstance(self.state, SafeState):
+            lower = self.state.lower
+        else:
+            lower = self.problem.lower_bound(self.state.at)
+        if lower.dtype == torch.float64:
+            known = torch.where(lower.isnan(), -torch.inf, lower)
+            self.lower[self.index] = torch.maximum(self.lower[self.index], known)
+        return torch.maximum(lower, self.lower[self.index].to(lower.dtype))
+
+    def _polish(self) -> None:
+        """Attempts where they are due; those that meet the tolerance end SOLVED."""
+        due = self.attempts.due(
+            self.problem, self.state.x, self.index, self.k, self.grad_evals[self.index]
+        )
+        local = (due & ~self.ended).nonzero()[:, 0]
+        if not len(local):
+            return
+        rows = self.index[local]
+        budget = 2.0 * self.grad_evals[rows]
+        some = self.problem.select(local)
+        for found in attempt(some, self.state.x[local], rows, self.tol, budget):
+            self.grad_evals[found.rows] += found.cost
+            gap = found.objective - found.lower
+            solved = gap <= self.tol * found.objective.abs()
+            if bool(found.lower.isneginf().any()):
+                small = found.residual <= self.tol * self._scale[found.rows]
+                solved = solved | (found.lower.isneginf() & small)
+            solved = solved & found.objective.isfinite()
+            self.lower[found.rows] = torch.maximum(self.lower[found.rows], found.lower)
+            self.x[found.rows[solved]] = found.x[solved]
+            self.attempts.failed(found.rows[~solved], self.k)
+            done = torch.isin(self.index, found.rows[solved])
+            self._end(done & ~self.ended, Status.SOLVED)
 
     def _end(self, those: Tensor, status: Status) -> None:
         for i in self.index[those].tolist():
@@ -180,12 +244,11 @@ class _Run:
 
     def _claimed(self, upper: Tensor) -> Tensor:
         """Instances whose free bounds say that they are solved, and whose next check is due."""
-        at = self.state.at
-        lower = self.problem.lower_bound(at)
+        lower = self._lower()
         claimed = upper - lower <= self.tol * upper.abs()
         unknown = lower.isneginf()
         if bool(unknown.any()):
-            small = self.problem.residual(at) <= self.tol * self._scale[self.index]
+            small = self.problem.residual(self.state.at) <= self.tol * self._scale[self.index]
             claimed = claimed | (unknown & small)
         return claimed & (self.next_check[self.index] <= self.k)
 
@@ -213,6 +276,8 @@ class _Run:
         """The certificate at x of the instances `where`, and whether it meets the tolerance."""
         x = self.x[where]
         c = problem.certificate(x)
+        known = (c.objective - self.lower[where]).clamp(min=0)
+        c = Certificate(c.objective, torch.fmin(c.gap, known))
         holds = (c.gap <= self.tol * c.objective.abs()) & c.objective.isfinite()
         if bool(c.gap.isinf().any()):
             small = problem.residual(problem.f.evaluate(x)) <= self.tol * self._scale[where]
@@ -231,6 +296,7 @@ class _Run:
     def solution(self, unfinished: Status) -> Solution:
         """Everything certified; an instance that ran out but meets the tolerance is SOLVED."""
         seconds = self.seconds()
+        self._take_best()
         everything = torch.arange(self.whole.batch, device=self.index.device)
         c, holds = self._certify(self.whole, everything)
         status = []
@@ -246,6 +312,18 @@ class _Run:
             seconds=seconds,
             history=self._history(),
         )
+
+    def _take_best(self) -> None:
+        """Where a safeguarded solve ran out, its best point instead of its last one."""
+        local = (~self.ended).nonzero()[:, 0]
+        if not isinstance(self.state, SafeState) or self.k == 0 or not len(local):
+            return
+        problem, rows = self.problem.select(local), self.index[local]
+        best = self.state.best[local]
+        at_best, at_x = problem.objective(best), problem.objective(self.x[rows])
+        # Values that differ by rounding say nothing, and the last x has the better dual point.
+        better = at_best < at_x - 10 * torch.finfo(at_x.dtype).eps * at_x.abs()
+        self.x[rows[better]] = best[better]
 
     def _history(self) -> History | None:
         if self.rows is None:

@@ -6,9 +6,10 @@ from typing import Any
 
 from torch import Tensor
 
-from proxlearn.optimizers.base import SubgradientState, follow_subgradient, refuse_constraints
+from proxlearn.optimizers.base import SubgradientState, refuse_constraints
 from proxlearn.problem import Problem
 from proxlearn.rules.learned import Learnable, check_size
+from proxlearn.smooth import Evaluation
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,18 @@ class LearnedUpdate(Learnable):
         refuse_constraints(self.name, problem)
         return SubgradientState(x0, 0, None, self.start(x0))
 
+    def point(self, state: SubgradientState) -> Tensor:
+        """Where the next iteration evaluates f."""
+        return state.x
+
     def step(self, problem: Problem, state: SubgradientState) -> SubgradientState:
         """One iteration."""
-        at, g = follow_subgradient(problem, state.x)
+        return self.advance(problem, state, problem.f.evaluate(state.x))
+
+    def advance(
+        self, problem: Problem, state: SubgradientState, at: Evaluation
+    ) -> SubgradientState:
+        """One iteration, with f evaluated at x already."""
+        g = at.grad + problem.r.subgrad(state.x)
         u, memory = self.forward(g.detach(), state.k, state.memory)
         return SubgradientState(state.x + u.to(state.x.dtype), state.k + 1, at, memory)

@@ -1,11 +1,26 @@
 """What a penalty r is: a value, a prox under a diagonal metric, and what the certificate needs."""
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from proxlearn.errors import InputError
+
+
+class Piece(NamedTuple):
+    """Where a separable r is smooth: slope_i w + curvature_i w^2/2 on an interval around x."""
+
+    free: Tensor
+    """Coordinates off the kinks, or on one that the gradient pushes them off, (B, n)."""
+    lower: Tensor
+    upper: Tensor
+    """Ends of the interval, (B, n)."""
+    slope: Tensor
+    """(B, n)"""
+    curvature: Tensor
+    """(B, n) or (B, 1)"""
 
 
 class Penalty(ABC):
@@ -52,6 +67,13 @@ class Penalty(ABC):
         """The p nearest to a given one, (B, n), for which the prox exists; itself by default."""
         return p
 
+    def piece(self, x: Tensor, g: Tensor) -> Piece | None:
+        """The smooth piece of r that x lies on, or enters where -g pushes it off a kink.
+
+        x and g = grad f(x) are (B, n). None where r has no such pieces: it cannot be polished.
+        """
+        return None
+
     def free(self) -> Tensor | None:
         """Where r does not depend on x at all, a mask (B or 1, n); None where it always does."""
         return None
@@ -66,3 +88,25 @@ def zero_or_inf(inside: Tensor, like: Tensor) -> Tensor:
     """An indicator: 0 for the instances whose every coordinate is `inside` (B, n), else inf."""
     zero = like.new_zeros(())
     return torch.where(inside.all(-1), zero, zero + torch.inf)
+
+
+def signed_piece(x: Tensor, g: Tensor, slope: Tensor, curvature: Tensor) -> Piece:
+    """The piece of slope |x| + curvature x^2/2: the half line on x's side of 0."""
+    positive = torch.where(x != 0, x > 0, g < 0)
+    off = (x != 0) | (g.abs() > (1 + 8 * torch.finfo(g.dtype).eps) * slope)
+    zero, far = torch.zeros_like(x), torch.full_like(x, torch.inf)
+    kink = slope.expand_as(x) > 0
+    return Piece(
+        off | ~kink,
+        torch.where(positive & kink, zero, -far),
+        torch.where(positive | ~kink, far, zero),
+        torch.where(positive, slope, -slope),
+        curvature,
+    )
+
+
+def bounded_piece(x: Tensor, g: Tensor, lower: Tensor, upper: Tensor) -> Piece:
+    """The piece of a constraint lower <= x <= upper: its inside."""
+    free = ((x > lower) | (g < 0)) & ((x < upper) | (g > 0))
+    zero = torch.zeros_like(x)
+    return Piece(free, lower.expand_as(x), upper.expand_as(x), zero, zero)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from proxlearn.penalties.base import Penalty, zero_or_inf
+from proxlearn.penalties.base import Penalty, Piece, bounded_piece, zero_or_inf
 
 
 @dataclass(frozen=True)
@@ -30,3 +30,6 @@ class Box(Penalty):
     def conjugate(self, v: Tensor) -> Tensor:
         corner = torch.where(v > 0, self.upper, self.lower)
         return torch.where(v == 0, torch.zeros_like(v), corner * v).sum(-1)
+
+    def piece(self, x: Tensor, g: Tensor) -> Piece:
+        return bounded_piece(x, g, self.lower, self.upper)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from proxlearn.penalties.base import Penalty, soft_threshold
+from proxlearn.penalties.base import Penalty, Piece, signed_piece, soft_threshold
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,9 @@ class ElasticNet(Penalty):
         excess = (v.abs() - t).clamp(min=0)
         quotient = excess.square() / (2 * q)
         return torch.where(excess == 0, torch.zeros_like(excess), quotient).sum(-1)
+
+    def piece(self, x: Tensor, g: Tensor) -> Piece:
+        return signed_piece(x, g, *self._pair())
 
     def free(self) -> Tensor | None:
         if self.weights is None or bool((self.weights != 0).all()):

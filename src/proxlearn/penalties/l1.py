@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from proxlearn.penalties.base import Penalty, soft_threshold, zero_or_inf
+from proxlearn.penalties.base import Penalty, Piece, signed_piece, soft_threshold, zero_or_inf
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,9 @@ class L1(Penalty):
         t = self.threshold.expand_as(g)
         ratio = torch.where((g.abs() > t) & (t > 0), t / g.abs(), torch.ones_like(g))
         return ratio.amin(-1)
+
+    def piece(self, x: Tensor, g: Tensor) -> Piece:
+        return signed_piece(x, g, self.threshold, torch.zeros_like(x[:, :1]))
 
     def free(self) -> Tensor | None:
         if self.weights is None or bool((self.weights != 0).all()):

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
-from proxlearn.penalties.base import Penalty, zero_or_inf
+from proxlearn.penalties.base import Penalty, Piece, bounded_piece, zero_or_inf
 
 
 @dataclass(frozen=True)
@@ -25,3 +26,7 @@ class NonNegative(Penalty):
 
     def conjugate(self, v: Tensor) -> Tensor:
         return zero_or_inf(v <= 0, v)
+
+    def piece(self, x: Tensor, g: Tensor) -> Piece:
+        zero = x.new_zeros(1, 1)
+        return bounded_piece(x, g, zero, zero + torch.inf)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from proxlearn.penalties.base import Penalty, zero_or_inf
+from proxlearn.penalties.base import Penalty, Piece, bounded_piece, zero_or_inf
 
 
 @dataclass(frozen=True)
@@ -27,3 +27,7 @@ class Zero(Penalty):
 
     def conjugate(self, v: Tensor) -> Tensor:
         return zero_or_inf(v == 0, v)
+
+    def piece(self, x: Tensor, g: Tensor) -> Piece:
+        far = x.new_full((1, 1), torch.inf)
+        return bounded_piece(x, g, -far, far)

@@ -1,0 +1,83 @@
+"""When a polish is worth an attempt, and what it found."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from proxlearn.polish import Polished, can_polish, estimate, polish
+from proxlearn.problem import Problem
+
+SETTLED = 8
+"""The active set has nearly settled when at most one coordinate in this many has changed."""
+FIRST_WAIT = 4
+"""Iterations after a failed attempt; twice as many after each further one."""
+BLOCK = 64
+"""Instances that are polished at a time."""
+
+
+class Found(NamedTuple):
+    """What an attempt found for some instances of the batch."""
+
+    rows: Tensor
+    """Their positions in the batch, (b,)."""
+    x: Tensor
+    """(b, n), in the precision of the problem."""
+    objective: Tensor
+    """F(x) in float64, (b,)."""
+    lower: Tensor
+    """A lower bound on F* in float64, (b,)."""
+    residual: Tensor
+    """Length of the prox-gradient map, (b,)."""
+    cost: Tensor
+    """In gradients, (b,)."""
+
+
+class Attempts:
+    """For every instance of a batch: its last active set, and when to try next."""
+
+    def __init__(self, problem: Problem):
+        shape, device = (problem.batch, problem.n), problem.device
+        self.possible = can_polish(problem)
+        self.free = torch.zeros(shape, dtype=torch.bool, device=device)
+        self.next = torch.full((problem.batch,), 3, device=device)
+        self.wait = torch.full((problem.batch,), FIRST_WAIT, device=device)
+
+    def due(self, problem: Problem, x: Tensor, index: Tensor, k: int, spent: Tensor) -> Tensor:
+        """Instances whose active set has nearly settled, and where an attempt is not too dear.
+
+        x (b, n) and `spent` (b,) are those of the instances `index` of the batch.
+        """
+        piece = problem.r.piece(x, torch.zeros_like(x))
+        assert piece is not None
+        changed = (piece.free != self.free[index]).sum(-1)
+        self.free[index] = piece.free
+        count = piece.free.sum(-1)
+        ready = (SETTLED * changed <= count) & (count > 0) & (self.next[index] <= k)
+        if not bool(ready.any()):
+            return ready
+        return ready & (estimate(problem, count) <= spent)
+
+    def failed(self, rows: Tensor, k: int) -> None:
+        """Wait longer before the next attempt."""
+        self.next[rows] = k + self.wait[rows]
+        self.wait[rows] *= 2
+
+
+def attempt(problem: Problem, x: Tensor, rows: Tensor, tol: float, budget: Tensor) -> list[Found]:
+    """Polish the instances of a problem, which are `rows` of a batch, in blocks."""
+    found = []
+    for part in torch.arange(len(rows), device=rows.device).split(BLOCK):
+        some = problem.select(part)
+        result = polish(some, x[part], tol, budget[part])
+        found.append(_found(some, result, rows[part]))
+    return found
+
+
+def _found(problem: Problem, result: Polished, rows: Tensor) -> Found:
+    exact = problem.to(torch.float64)
+    x, objective, cost = result.x.to(problem.dtype), result.objective, result.cost
+    if problem.dtype != torch.float64:  # the answer is the rounded point
+        objective, cost = exact.objective(x.double()), cost + 0.5
+    residual = exact.residual(result.at)
+    return Found(rows, x, objective, result.lower, residual, cost.ceil().to(torch.int64))

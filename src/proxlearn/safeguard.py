@@ -1,0 +1,206 @@
+"""The safeguard: the learned rule proposes, the mathematics disposes.
+
+For every instance by itself: the rule goes on while over each window of `WINDOW` iterations the
+merit falls to at most `RATE` of what it was. The merit is the certified gap, the smallest upper
+minus the largest lower bound seen; where no gap is known, the prox-gradient residual. If the rule
+fails, FISTA with restart takes over from the best point for a stretch of iterations; then the rule
+is tried again from the best point, and each stretch is `GROWTH` times longer than the last.
+
+Whatever the weights, F(best) -> F* (for bounded level sets). Either the rule fails finitely often,
+then the merit falls geometrically, or there are infinitely many stretches: each begins with a
+proximal gradient step from the best point, so F(best) falls by at least |G(best)|^2 / (2 L) every
+time, hence G(best) -> 0, and F(best) - F* <= |G| times the diameter of the level set.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from proxlearn.batch import SHARED, blend, finite
+from proxlearn.problem import Problem
+from proxlearn.rules import Fista
+from proxlearn.scheme import Scheme, State
+from proxlearn.smooth import Evaluation
+
+WINDOW, RATE = 10, 0.9
+STRETCH, GROWTH = 30, 3
+
+FALLBACK = Scheme(Fista(restart=True))
+
+
+@dataclass(frozen=True)
+class SafeState:
+    """Where both methods stand, and who is trusted."""
+
+    x: Tensor
+    k: int = field(metadata=SHARED)
+    at: Evaluation | None
+    rule: Any
+    """State of the learned method."""
+    fista: State
+    trusted: Tensor
+    """Instances that the learned method works on, (B,)."""
+    best: Tensor
+    """The best point so far, (B, n)."""
+    bound: Tensor
+    """An upper bound on F(x), (B,)."""
+    upper: Tensor
+    """The smallest upper bound so far, on F(best), (B,)."""
+    lower: Tensor
+    """The largest lower bound on F* so far, (B,)."""
+    residual: Tensor
+    """The smallest prox-gradient residual so far, (B,), where no gap is known; else infinite."""
+    mark: Tensor
+    """The merit at the beginning of the window, (B,)."""
+    due: Tensor
+    """The iteration at which the window or the stretch ends, (B,)."""
+    stretch: Tensor
+    """Length of FISTA's next stretch, (B,)."""
+
+
+@dataclass(frozen=True)
+class Safeguarded:
+    """An optimizer that is a learned one while that makes progress."""
+
+    inner: Any
+    """What has `init`, `point` and `advance`: a scheme with a learned rule, a loaded model."""
+
+    @property
+    def gradients(self) -> int:
+        """Gradients an iteration, at most."""
+        return int(self.inner.gradients)
+
+    def init(self, problem: Problem, x0: Tensor) -> SafeState:
+        """The learned method first."""
+        B, device = len(x0), x0.device
+        infinite = x0.new_full((B,), torch.inf)
+        return SafeState(
+            x=x0,
+            k=0,
+            at=None,
+            rule=self.inner.init(problem, x0),
+            fista=FALLBACK.init(problem, x0),
+            trusted=torch.ones(B, dtype=torch.bool, device=device),
+            best=x0,
+            bound=infinite,
+            upper=infinite,
+            lower=-infinite,
+            residual=infinite,
+            mark=infinite,
+            due=torch.full((B,), WINDOW, device=device),
+            stretch=torch.full((B,), STRETCH, device=device),
+        )
+
+    def step(self, problem: Problem, state: SafeState) -> SafeState:
+        """One iteration of whoever is trusted, and a look at the merit where it is due."""
+        layers = getattr(self.inner, "layers", None)
+        if layers is not None and state.k >= layers and bool(state.trusted.any()):
+            state = self._to_fista(problem, state, state.trusted)
+        rule, fista, trusted = state.rule, state.fista, state.trusted
+        if bool(trusted.all()):
+            at = problem.f.evaluate(self.inner.point(rule))
+            rule = replace(self.inner.advance(problem, rule, at), at=None)
+            x = rule.x
+        elif not bool(trusted.any()):
+            at = problem.f.evaluate(FALLBACK.point(fista))
+            fista = replace(FALLBACK.advance(problem, fista, at), at=None)
+            x = fista.x
+        else:
+            point = torch.where(trusted[:, None], self.inner.point(rule), FALLBACK.point(fista))
+            at = problem.f.evaluate(point)
+            new_rule = replace(self.inner.advance(problem, rule, at), at=None)
+            new_fista = replace(FALLBACK.advance(problem, fista, at), at=None)
+            rule = blend(trusted, new_rule, _later(rule))
+            fista = blend(trusted, _later(fista), new_fista)
+            x = torch.where(trusted[:, None], rule.x, fista.x)
+        moved = replace(state, x=x, k=state.k + 1, at=at, rule=rule, fista=fista)
+        return self._judged(problem, self._measured(problem, moved))
+
+    def _measured(self, problem: Problem, s: SafeState) -> SafeState:
+        """Bounds and best point with the new evaluation."""
+        assert s.at is not None
+        at_x = problem.upper_bound(s.at, s.x)
+        at_y = s.at.value + problem.r.value(s.at.point)
+        at_x, at_y = (torch.where(u.isnan(), torch.inf, u) for u in (at_x, at_y))
+        upper = torch.minimum(at_x, at_y)
+        better = (upper < s.upper)[:, None]
+        candidate = torch.where((at_x <= at_y)[:, None], s.x, s.at.point)
+        lower = problem.lower_bound(s.at)
+        lower = torch.maximum(s.lower, torch.where(lower.isnan(), -torch.inf, lower))
+        residual = s.residual
+        unknown = lower.isneginf()
+        if bool(unknown.any()):
+            new = problem.residual(s.at)
+            new = torch.where(unknown & ~new.isnan(), new, torch.inf)
+            residual = torch.minimum(residual, new)
+        best = torch.where(better, candidate, s.best)
+        upper = torch.minimum(upper, s.upper)
+        return replace(s, best=best, bound=at_x, upper=upper, lower=lower, residual=residual)
+
+    def _judged(self, problem: Problem, s: SafeState) -> SafeState:
+        """At the end of a window or a stretch the next one begins, perhaps by the other method."""
+        broken = s.trusted & ~finite((s.x, s.at), len(s.x))
+        due = (s.due <= s.k) | broken
+        if not bool(due.any()):
+            return s
+        merit = _merit(s)
+        floor = 100 * torch.finfo(s.x.dtype).eps
+        good = ((merit <= RATE * s.mark) | (merit <= floor)) & ~broken & merit.isfinite()
+        on = due & s.trusted & good
+        fails, returns = due & s.trusted & ~good, due & ~s.trusted
+        s = replace(
+            s,
+            x=torch.where(broken[:, None], s.best, s.x),
+            bound=torch.where(broken, s.upper, s.bound),
+            mark=torch.where(due, merit, s.mark),
+            due=torch.where(on | returns, s.k + WINDOW, s.due),
+        )
+        if bool(fails.any()):
+            s = self._to_fista(problem, s, fails)
+        if bool(returns.any()):
+            s = self._to_rule(problem, s, returns)
+        return s
+
+    def _to_fista(self, problem: Problem, s: SafeState, those: Tensor) -> SafeState:
+        """FISTA from the best point, for a stretch that is longer every time."""
+        fresh = _from(FALLBACK.init(problem, s.best), s.best, s.k)
+        return replace(
+            s,
+            fista=blend(those, fresh, _later(s.fista, s.k)),
+            trusted=s.trusted & ~those,
+            due=torch.where(those, s.k + s.stretch, s.due),
+            stretch=torch.where(those, GROWTH * s.stretch, s.stretch),
+        )
+
+    def _to_rule(self, problem: Problem, s: SafeState, those: Tensor) -> SafeState:
+        """The learned method again, from the best point, its memory kept where it is finite."""
+        layers = getattr(self.inner, "layers", None)
+        if layers is not None and s.k >= layers:
+            return replace(s, due=torch.where(those, s.k + s.stretch, s.due))
+        healthy = finite(s.rule, len(s.x))
+        fresh = _later(self.inner.init(problem, s.best), s.k)
+        kept = blend(healthy, _later(s.rule, s.k), fresh)
+        again = _from(kept, s.best, s.k)
+        rule = blend(those, again, _later(s.rule, s.k))
+        return replace(s, rule=rule, trusted=s.trusted | those)
+
+
+def _merit(s: SafeState) -> Tensor:
+    """The relative gap, or the residual where no gap is known, (B,)."""
+    gap = (s.upper - s.lower) / s.upper.abs().clamp(min=torch.finfo(s.upper.dtype).tiny)
+    return torch.where(s.lower.isneginf(), s.residual, gap)
+
+
+def _later(state: Any, k: int | None = None) -> Any:
+    """The same state at another iteration, the next one by default."""
+    return replace(state, k=state.k + 1 if k is None else k)
+
+
+def _from(state: Any, x: Tensor, k: int) -> Any:
+    """A state that goes on from x, without momentum."""
+    changes = {"x": x, "k": k}
+    if isinstance(state, State):
+        changes["y"] = x
+    return replace(state, **changes)
