@@ -114,7 +114,7 @@ def test_a_record_is_whole_and_chosen_inside_its_grid(optimizer, family):
     problem = pl.families.get(family).sample(4, 77)
     result = compare(problem, {"default": default, "tuned": chosen}, record["iterations"])
     means = {name: result.mean_gap(name)[1:].log10().mean() for name in result.runs}
-    assert means["tuned"] < means["default"]
+    assert means["tuned"] <= means["default"]  # AdamHD's default is the choice for LASSO
 
 
 def test_a_missing_record_is_named():
@@ -135,7 +135,7 @@ def test_comparisons_use_the_tuned_values(capsys):
     alpha = tuning.tuned("adam", "gaussian-logistic").alpha
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "tuned" in line]
     assert line.startswith(f"adam: alpha {alpha:g}, ")
-    assert line.endswith("other problems of gaussian-logistic")
+    assert line.endswith("tuned on 16 other problems of gaussian-logistic, 1000 iterations")
     assert main([*command, "fista"]) == 0
     assert "tuned" not in capsys.readouterr().out
 

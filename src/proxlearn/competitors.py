@@ -39,7 +39,8 @@ def notes(names: Sequence[str], family: str) -> list[str]:
     for name in names:
         if found := tuning.record(name, family):
             values = ", ".join(f"{key} {value:g}" for key, value in found["chosen"].items())
-            lines.append(f"{name}: {values}, tuned on {found['count']} other problems of {family}")
+            how = f"{found['count']} other problems of {family}, {found['iterations']} iterations"
+            lines.append(f"{name}: {values}, tuned on {how}")
         elif name == LBFGS:
             lines.append(f"{name}: SciPy, float64; each gradient counts as an iteration")
     return lines

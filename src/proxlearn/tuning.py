@@ -30,7 +30,7 @@ GRIDS: dict[str, Grid] = {
     },
     "adamhd": {
         "alpha": (0.003, 0.01, 0.03, 0.1, 0.3),
-        "hyper": (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
+        "hyper": (1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3),
     },
 }
 """What is tried for each optimizer: every combination."""
@@ -49,7 +49,7 @@ def tune(
     grid: Grid | None = None,
     *,
     count: int = 64,
-    iterations: int = 300,
+    iterations: int = 1000,
     seed: int = 0,
     watch: Watch | None = None,
 ) -> Record:

@@ -15,7 +15,7 @@ def tune(
         typer.Option("--set", help="NAME=VALUE,VALUE,... in place of the default grid."),
     ] = None,
     count: Annotated[int, typer.Option(min=1, help="Number of validation problems.")] = 64,
-    max_iter: Annotated[int, typer.Option(min=1, help="Iterations of each.")] = 300,
+    max_iter: Annotated[int, typer.Option(min=1, help="Iterations of each.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the validation problems.")] = 0,
     out: Annotated[str | None, typer.Option(help="Write the record here, .json.")] = None,
 ) -> None:
