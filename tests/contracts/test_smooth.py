@@ -14,7 +14,11 @@ from proxlearn.smooth import GLM, LeastSquares, Logistic, Softmax
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 over_rows = pytest.mark.parametrize("name", ROWS)
 over_glms = pytest.mark.parametrize("name", [n for n in ROWS if isinstance(ROWS[n]().f, GLM)])
-TIGHT = [n for n in ROWS if n.startswith(("least-squares", "logistic", "softmax-2", "quadratic"))]
+TIGHT = [
+    n
+    for n in ROWS
+    if n.startswith(("least-squares", "logistic", "weighted-log", "softmax-2", "quadratic"))
+]
 
 
 @over_rows
