@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from proxlearn import __version__
+from proxlearn.commands import audit as audit_command
 from proxlearn.commands import report as report_command
 from proxlearn.commands import reproduce as reproduce_command
 from proxlearn.commands import tune as tune_command
@@ -256,6 +257,7 @@ def _train(
 app.command("report")(report_command.report)
 
 
+app.command("audit")(audit_command.audit)
 app.command("reproduce")(reproduce_command.reproduce)
 app.command("tune")(tune_command.tune)
 
