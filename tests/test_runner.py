@@ -237,7 +237,9 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     code, out, err = run(f"reproduce lasso --out {tmp_path}/new", capsys)
     assert (code, err) == (0, "")
     assert "12 parts computed, 0 from the cache" in out
-    assert files(tmp_path / "new") == [".cache", "claims.json", "lasso.json", "lasso.parquet"]
+    pictures = ["lasso.json", "lasso.parquet", "lasso.png", "lasso.svg"]
+    assert files(tmp_path / "new") == [".cache", "claims.json", "index.html", *pictures]
+    assert f"wrote {tmp_path}/new/index.html" in out
     code, out, _ = run(f"reproduce lasso --out {tmp_path}/new --optimizers ista,fista", capsys)
     assert "0 parts computed, 9 from the cache" in out
     (tmp_path / "new" / "claims.json").unlink()
@@ -258,6 +260,17 @@ def test_all_goes_on_after_an_experiment_that_cannot_run(tmp_path, capsys, monke
     assert code == 1
     assert err.startswith("error: one needs the models lasso-none")
     assert "two.parquet" in out
+    assert out.splitlines()[-1].startswith(f"wrote {tmp_path}/index.html")
+    assert "two" in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+def test_without_rows_there_is_no_page(tmp_path, capsys, monkeypatch):
+    bad = tiny(settings=(Setting("", LASSO, ("lasso-none",)),))
+    monkeypatch.setattr(experiments, "get", lambda name: replace(bad, name=name))
+    code, out, err = run(f"reproduce all --out {tmp_path}/new", capsys)
+    assert code == 1
+    assert err.count("error: ") == len(experiments.NAMES)
+    assert "index.html" not in out
 
 
 def test_list_names_them_all(capsys):

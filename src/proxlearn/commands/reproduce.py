@@ -25,13 +25,17 @@ def reproduce(
 ) -> int:
     """Run an experiment of the paper again: rows in NAME.parquet, what they are in NAME.json.
 
+    OUT/index.html then shows all that OUT holds.
+
     A run that was interrupted goes on, and finished parts are not repeated: they are in
     OUT/.cache. 'claims' only writes the table of the paper's figures beside those of OUT's rows.
     """
     from proxlearn import experiments
+    from proxlearn.report import curves
 
     if what == "list":
         return _list()
+    curves.require_matplotlib()
     if what not in ("all", "claims"):
         experiments.get(what)
     names = {"all": experiments.NAMES, "claims": ()}.get(what, (what,))
@@ -83,8 +87,9 @@ def _run(names: tuple[str, ...], scale: str, out: str, options: dict[str, Any]) 
 
 
 def _claims(folder: Path, show: bool) -> int:
-    """The table of the paper's figures from all rows in the folder."""
+    """The table of the paper's figures from all rows in the folder, and the page of them all."""
     from proxlearn.report import claims
+    from proxlearn.report.page import write_page
 
     found = claims.judge(folder)
     claims.save(found, folder)
@@ -93,4 +98,6 @@ def _claims(folder: Path, show: bool) -> int:
 
         Console().print(claims.table(found))
     print(f"wrote {folder / claims.FILE}")
+    if any(folder.glob("*.parquet")):
+        print(f"wrote {write_page(folder)} (open it in a browser)")
     return 0
