@@ -80,9 +80,10 @@ def polish(problem: Problem, x: Tensor, tol: float, budget: Tensor | None = None
         if _direct(part, int(piece.free.sum(-1).max())):
             support, grown = _grown(part, piece, support)
             x, spent = _newton(part, start, piece, support, tol)
-            spent = spent + grown
+            spent = spent + grown + 0.5  # of the look: A x is known from the columns, A^T u is not
         else:
             x, spent = _newton_cg(part, start, piece, tol)
+            spent = spent + 1
         new = _look(part, x, best.cost[at_work] + spent)
         better = new.objective < best.objective[at_work]
         best = _updated(best, new, at_work, better)
@@ -114,8 +115,7 @@ def _look(problem: Problem, x: Tensor, cost: Tensor) -> Polished:
     objective = at.value + problem.r.value(x)
     lower = problem.lower_bound(at)
     lower = torch.where(lower.isnan(), -torch.inf, lower)
-    # Half a gradient: A x is known from the columns, A^T u is not.
-    return Polished(x, at, objective, lower, cost + 0.5)
+    return Polished(x, at, objective, lower, cost)
 
 
 def _updated(best: Polished, new: Polished, rows: Tensor, better: Tensor) -> Polished:
@@ -195,7 +195,9 @@ def _newton(
     slope, curvature = at_index(piece.slope), at_index(piece.curvature)
     outside = torch.where(support.mask(x), 0.0, x)
     base = f.predict(outside) if bool((outside != 0).any()) else 0.0
-    size, products, hessians = live.sum(-1).double(), 0, 0
+    size = live.sum(-1).double()
+    products, hessians, factors = (torch.zeros_like(size) for _ in range(3))
+    working = torch.ones_like(size, dtype=torch.bool)
 
     def value(w: Tensor) -> tuple[Tensor, Tensor]:
         z = (w[:, None] @ columns)[:, 0] + base
@@ -208,7 +210,7 @@ def _newton(
         slopes = ((columns @ u[:, :, None])[:, :, 0] + slope + curvature * w) * live
         if not quadratic:
             gram = columns @ (columns * f.hessian_product(u, torch.ones_like(u))[:, None]).mT
-            hessians += 1
+            hessians += working
         step = _solve(gram, curvature, slopes, live, 1e-13 if quadratic else 1e-9)
         moved = w + step
         pinned = live & ((moved < lower) | (moved > upper))
@@ -218,14 +220,16 @@ def _newton(
             if not bool(uphill.any()):
                 break
             moved = torch.where(uphill[:, None], 0.5 * (moved + w), moved)
-            products += 1
-        w, live, products = moved, live & ~pinned, products + 2
+            products += working & uphill
+        w, live = torch.where(working[:, None], moved, w), live & ~(pinned & working[:, None])
+        products, factors = products + 2 * working, factors + working
         z, F = value(w)
         small = -(step * slopes).sum(-1) <= 0.02 * tol * F.abs()
-        if bool((~pinned.any(-1) & (small | quadratic) | ~F.isfinite()).all()):
+        working = working & (pinned.any(-1) | ~(small | quadratic)) & F.isfinite()
+        if not bool(working.any()):
             break
     m = f.A.shape[0]
-    work = hessians * m * size**2 / 2 + products * m * size + (products // 2) * size**3 / 6
+    work = hessians * m * size**2 / 2 + products * m * size + factors * size**3 / 6
     work = work if isinstance(base, float) else work + f.A.entries
     return outside.scatter_add(1, index, w * support.listed), work / (2 * f.A.entries)
 
@@ -246,41 +250,46 @@ def _newton_cg(problem: Problem, x: Tensor, piece: Piece, tol: float) -> tuple[T
     """The same with conjugate gradients, for operators and losses whose Hessian is not formed."""
     f = problem.f
     assert isinstance(f, GLM)
-    live, w = piece.free.clone(), x
-    left, cost = CG_STEPS, torch.zeros(len(x), dtype=torch.float64, device=x.device)
-    while left > 0:
+    live, w = piece.free, x
+    cost = torch.zeros(len(x), dtype=torch.float64, device=x.device)
+    working = torch.ones_like(cost, dtype=torch.bool)
+    while bool((cost < CG_STEPS).all() & working.any()):
         at = f.evaluate(w)
         assert at.dual is not None
-        slopes = (at.grad + piece.slope + piece.curvature * w) * live
-
-        def product(v: Tensor, dual: Tensor = at.dual, live: Tensor = live) -> Tensor:
-            return f.pull(f.hessian_product(dual, f.predict(v))) * live + piece.curvature * v
-
-        step, used = _conjugate_gradients(product, -slopes, left)
-        left, cost = left - used - 1, cost + used + 1
+        slopes = (at.grad + piece.slope + piece.curvature * w) * live * working[:, None]
+        step, used = _conjugate_gradients(f, at.dual, piece.curvature, live, -slopes)
+        cost = cost + used + 1.0 * working
         moved = w + step
         pinned = live & ((moved < piece.lower) | (moved > piece.upper))
-        w = torch.where(live, torch.minimum(torch.maximum(moved, piece.lower), piece.upper), w)
+        moved = torch.minimum(torch.maximum(moved, piece.lower), piece.upper)
+        w = torch.where(live & working[:, None], moved, w)
         live = live & ~pinned
         scale = (at.value + problem.r.value(w)).abs()
-        small = -(step * slopes).sum(-1) <= 0.01 * tol * scale
-        if bool((small & ~pinned.any(-1) | ~w.isfinite().all(-1)).all()):
-            break
+        small = -(step * slopes).sum(-1) <= 0.02 * tol * scale
+        working = working & (pinned.any(-1) | ~small) & w.isfinite().all(-1)
     return w, cost
 
 
-def _conjugate_gradients(product, b: Tensor, most: int) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
-    """x with product(x) = b to a hundredth of b, (B, n), in at most `most` steps."""
-    x, r, p = torch.zeros_like(b), b, b
+def _conjugate_gradients(
+    f: GLM, dual: Tensor, curvature: Tensor, live: Tensor, b: Tensor
+) -> tuple[Tensor, Tensor]:
+    """v with (Hessian + curvature) v = b on the live coordinates, to a hundredth of |b|.
+
+    Returns v (B, n) and the steps that each instance took, (B,).
+    """
+    v, r, p = torch.zeros_like(b), b, b
     rr = r.square().sum(-1, keepdim=True)
     target, tiny = 1e-4 * rr, torch.finfo(b.dtype).tiny
-    for used in range(most):
-        if bool((rr <= target).all()):
-            return x, used
-        Hp = product(p)
+    used = torch.zeros(len(b), dtype=torch.float64, device=b.device)
+    for _ in range(CG_STEPS):
+        working = rr > target
+        if not bool(working.any()):
+            break
+        Hp = f.pull(f.hessian_product(dual, f.predict(p))) * live + curvature * p
         alpha = rr / (p * Hp).sum(-1, keepdim=True).clamp(min=tiny)
-        alpha = torch.where(rr > target, alpha, 0.0)
-        x, r = x + alpha * p, r - alpha * Hp
+        alpha = torch.where(working, alpha, 0.0)
+        v, r = v + alpha * p, r - alpha * Hp
         new = r.square().sum(-1, keepdim=True)
-        p, rr = r + new / rr.clamp(min=tiny) * p, new
-    return x, most
+        p, rr = torch.where(working, r + new / rr.clamp(min=tiny) * p, p), new
+        used = used + working[:, 0]
+    return v, used

@@ -3,8 +3,9 @@
 For every instance by itself: the rule goes on while over each window of `WINDOW` iterations the
 merit falls to at most `RATE` of what it was. The merit is the certified gap, the smallest upper
 minus the largest lower bound seen; where no gap is known, the prox-gradient residual. If the rule
-fails, FISTA with restart takes over from the best point for a stretch of iterations; then the rule
-is tried again from the best point, and each stretch is `GROWTH` times longer than the last.
+fails, FISTA with restart takes over from the best point for a stretch of iterations. Then the rule
+is tried again from the best point, and from now on it has to be as fast as FISTA was, and at least
+`SLOWEST`. Each stretch is `GROWTH` times longer than the last.
 
 Whatever the weights, F(best) -> F* (for bounded level sets). Either the rule fails finitely often,
 then the merit falls geometrically, or there are infinitely many stretches: each begins with a
@@ -24,7 +25,7 @@ from proxlearn.rules import Fista
 from proxlearn.scheme import Scheme, State
 from proxlearn.smooth import Evaluation
 
-WINDOW, RATE = 10, 0.9
+WINDOW, RATE, SLOWEST = 10, 0.6, 0.95
 STRETCH, GROWTH = 30, 3
 
 FALLBACK = Scheme(Fista(restart=True))
@@ -58,6 +59,12 @@ class SafeState:
     """The iteration at which the window or the stretch ends, (B,)."""
     stretch: Tensor
     """Length of FISTA's next stretch, (B,)."""
+    needed: Tensor
+    """What the merit has to fall to over a window, (B,)."""
+
+    def near_the_best(self) -> Tensor:
+        """Instances whose x is not far worse than the best point, (B,)."""
+        return self.bound - self.lower <= 10 * (self.upper - self.lower)
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,7 @@ class Safeguarded:
             mark=infinite,
             due=torch.full((B,), WINDOW, device=device),
             stretch=torch.full((B,), STRETCH, device=device),
+            needed=x0.new_full((B,), RATE),
         )
 
     def step(self, problem: Problem, state: SafeState) -> SafeState:
@@ -147,15 +155,18 @@ class Safeguarded:
             return s
         merit = _merit(s)
         floor = 100 * torch.finfo(s.x.dtype).eps
-        good = ((merit <= RATE * s.mark) | (merit <= floor)) & ~broken & merit.isfinite()
+        good = ((merit <= s.needed * s.mark) | (merit <= floor)) & ~broken & merit.isfinite()
         on = due & s.trusted & good
         fails, returns = due & s.trusted & ~good, due & ~s.trusted
+        speed = (merit / s.mark) ** (WINDOW * GROWTH / s.stretch)  # of the stretch that ends
+        speed = torch.where(speed.isnan(), SLOWEST, speed).clamp(max=SLOWEST)
         s = replace(
             s,
             x=torch.where(broken[:, None], s.best, s.x),
             bound=torch.where(broken, s.upper, s.bound),
             mark=torch.where(due, merit, s.mark),
             due=torch.where(on | returns, s.k + WINDOW, s.due),
+            needed=torch.where(returns, speed, s.needed),
         )
         if bool(fails.any()):
             s = self._to_fista(problem, s, fails)

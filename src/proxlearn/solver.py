@@ -209,6 +209,8 @@ class _Run:
         due = self.attempts.due(
             self.problem, self.state.x, self.index, self.k, self.grad_evals[self.index]
         )
+        if isinstance(self.state, SafeState):
+            due = due & self.state.near_the_best()
         local = (due & ~self.ended).nonzero()[:, 0]
         if not len(local):
             return

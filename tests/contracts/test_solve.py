@@ -30,16 +30,17 @@ def alone(i=1):
     return pl.lasso(A[i], b[i], lam=LAM[i])
 
 
-def test_instances_of_a_batch_get_what_they_get_alone():
-    together = pl.solve(batch(), tol=1e-9)
+@pytest.mark.parametrize("polish", [True, False])
+def test_instances_of_a_batch_get_what_they_get_alone(polish):
+    together = pl.solve(batch(), tol=1e-9, polish=polish)
     assert together.solved
-    assert len(together.iterations.unique()) > 2  # some leave the batch before others
+    assert len(together.iterations.unique()) >= 2  # some leave the batch before others
     for i in range(B):
-        one = pl.solve(alone(i), tol=1e-9)
+        one = pl.solve(alone(i), tol=1e-9, polish=polish)
         assert torch.allclose(together.x[i], one.x, rtol=0, atol=1e-9)
         assert together.objective[i] == pytest.approx(one.objective.item(), rel=1e-12)
         assert abs(together.iterations[i] - one.iterations[0]) <= 1
-        assert abs(together.grad_evals[i] - one.grad_evals[0]) <= 2
+        assert abs(together.grad_evals[i] - one.grad_evals[0]) <= 1
 
 
 def test_shapes():
@@ -65,7 +66,7 @@ def test_the_answer_needs_no_gradient_and_the_problem_is_untouched():
 
 
 def test_warm_start_at_the_solution_ends_at_once():
-    cold = pl.solve(batch(), tol=1e-9)
+    cold = pl.solve(batch(), tol=1e-9, polish=False)
     warm = pl.solve(batch(), tol=1e-8, x0=cold.x)
     assert warm.solved
     assert warm.iterations.max() <= 2
@@ -97,7 +98,7 @@ def test_a_start_outside_the_set_is_not_called_solved(start):
 
 @pytest.mark.parametrize("max_iter", [0, 1, 7])
 def test_max_iter(max_iter):
-    solution = pl.solve(batch(), tol=1e-12, max_iter=max_iter)
+    solution = pl.solve(batch(), tol=1e-12, max_iter=max_iter, polish=False)
     assert solution.status == (pl.Status.MAX_ITER,) * B
     assert (solution.iterations == max_iter).all()
     assert not solution.solved
@@ -108,7 +109,7 @@ def test_an_instance_that_ran_out_is_solved_only_if_it_meets_the_tolerance():
     ran = pl.solve(alone(), tol=0, max_iter=20)
     reached = (ran.gap / ran.objective).item()
     assert 1e-8 < reached < 1e-1
-    just_missed = pl.solve(alone(), tol=0.99 * reached, max_iter=20)
+    just_missed = pl.solve(alone(), tol=0.99 * reached, max_iter=20, polish=False)
     assert torch.equal(just_missed.x, ran.x)
     assert just_missed.status == (pl.Status.MAX_ITER,)
     assert pl.solve(alone(), tol=1.01 * reached, max_iter=20).status == (pl.Status.SOLVED,)
@@ -252,7 +253,7 @@ def test_nan_from_the_function_of_one_instance():
 
 
 def test_text_of_a_solution():
-    text = str(pl.solve(batch(), max_iter=60, tol=1e-6))
+    text = str(pl.solve(batch(), max_iter=60, tol=1e-6, polish=False))
     assert "SOLVED" in text
     assert "MAX_ITER" in text
     assert "objective" in text

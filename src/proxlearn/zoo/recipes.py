@@ -11,17 +11,18 @@ ABLATION = replace(PAPER, steps=100)
 """A fifth of the paper's minibatches, on problems of 100x200: for the ablation's comparisons."""
 SMALL_LASSO = GaussianLasso(m=100, n=200, nonzeros=20)
 
-BLACK_BOX = replace(PAPER, steps=300, batch=16)
+BLACK_BOX = replace(PAPER, steps=150, batch=16)
 """For the black-box competitors: fewer problems a minibatch, of the size they are tested on."""
-UNROLLED = TrainConfig(schedule="cosine", steps=300, horizon=20)
+UNROLLED = TrainConfig(schedule="cosine", steps=150, batch=32, horizon=20)
 """For the unrolled competitors: all 20 layers in one segment."""
 
 WIDE = TrainConfig.compact(
-    steps=200,
+    steps=400,
     batch=32,
-    horizon=200,
-    warmup=60,
-    reference=1000,
+    horizon=300,
+    warmup=150,
+    lr=5e-3,
+    reference=500,
     validation=16,
     validation_batches=12,
     settings={"hidden": 24},
@@ -43,10 +44,8 @@ RECIPES: dict[str, tuple[Family, TrainConfig]] = {
         f"logistic-{rule}": (GaussianLogistic(), replace(BLACK_BOX, rule=rule))
         for rule in ("l2o-dm", "rnnprop")
     },
-    **{
-        f"lasso-{rule}": (GaussianLasso(), replace(UNROLLED, rule=rule))
-        for rule in ("step-lista", "ada-lista")
-    },
+    "lasso-step-lista": (GaussianLasso(), replace(UNROLLED, rule="step-lista")),
+    "lasso-ada-lista": (GaussianLasso(), replace(UNROLLED, rule="ada-lista", lr=2e-3)),
     "lasso": (
         GaussianLasso(),
         TrainConfig.compact(
@@ -55,8 +54,10 @@ RECIPES: dict[str, tuple[Family, TrainConfig]] = {
     ),
     # The logistic loss is flatter than its bound L where margins are large: p may be larger.
     "logistic": (
-        WideLogistic(lam_low=0.001),
+        WideLogistic(
+            smallest=15, columns=120, fewest=150, rows=1500, entries=60_000, lam_low=0.001
+        ),
         replace(WIDE, settings={"hidden": 24, "largest_log_p": 3.0}),
     ),
-    "general": (General(), WIDE),
+    "general": (General(), replace(WIDE, steps=240, warmup=100)),
 }
