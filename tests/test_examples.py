@@ -2,11 +2,14 @@
 
 import importlib.util
 import re
+import runpy
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+
+from proxlearn import Solution
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples"
 QUICK = {"smooth_case": ["--steps", "2"], "nonsmooth_case": [], "explicit_subgradient": []}
@@ -30,8 +33,40 @@ def rows(text, columns=3):
     return found
 
 
+GALLERY = sorted(FOLDER.glob("plot_*.py"))
+"""Scripts that draw, for the gallery of the documentation."""
+
+
 def test_every_example_is_in_the_table():
-    assert {file.stem for file in FOLDER.glob("*.py")} == set(QUICK)
+    assert {file.stem for file in set(FOLDER.glob("*.py")) - set(GALLERY)} == set(QUICK)
+    assert len(GALLERY) >= 5
+
+
+@pytest.mark.parametrize("file", GALLERY, ids=lambda file: file.stem)
+def test_gallery_scripts_draw_and_solve(file, monkeypatch, capsys):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    monkeypatch.delenv("PROXLEARN_DATA", raising=False)
+    try:
+        names = runpy.run_path(str(file), run_name="__main__")
+        (figure,) = map(pyplot.figure, pyplot.get_fignums())
+        assert all(axes.has_data() for axes in figure.axes)
+    finally:
+        pyplot.close("all")
+    solved = [value.solved for value in names.values() if isinstance(value, Solution)]
+    assert all(solved)
+    said = capsys.readouterr().out.count("SOLVED")
+    assert said >= len(solved)
+    assert solved or file.stem == "plot_learned_rule"
+
+
+def test_the_papers_rule_needs_the_safeguard_in_other_units(monkeypatch, capsys):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    runpy.run_path(str(FOLDER / "plot_safeguard.py"))
+    pyplot.close("all")
+    printed = capsys.readouterr().out.splitlines()
+    assert ["SOLVED" in line for line in printed] == [False, True, True, True]
 
 
 def test_smooth_case(monkeypatch, capsys):
