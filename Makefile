@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench zoo clean distclean
+.PHONY: help setup demo test lint format docs bench zoo clean distclean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -30,7 +30,7 @@ setup:  ## create .venv with the pinned dependencies (cheap to repeat)
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet -c constraints.txt hatchling editables
 	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation \
-		-e '.[dev,plot,sklearn,peers]'
+		-e '.[dev,plot,sklearn,peers,docs]'
 	mv .venv/.unfinished $@
 
 demo: setup  ## solve the demonstration problems and write a report (DEMO_ARGS)
@@ -48,6 +48,10 @@ format: setup  ## let ruff fix and format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: setup  ## build the documentation into docs/_build/html; warnings are errors
+	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
+	@echo "wrote docs/_build/html/index.html (open it in a browser)"
+
 bench: setup  ## benchmarks (BENCH_ARGS)
 	$(BIN)/python benchmarks/gradient.py $(BENCH_ARGS)
 	$(BIN)/python benchmarks/training.py $(BENCH_ARGS)
@@ -56,7 +60,7 @@ zoo: setup  ## train and measure all shipped models again, into zoo/ (hours; res
 	$(BIN)/python -m proxlearn.zoo --out zoo
 
 clean:  ## remove outputs and caches
-	rm -rf build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist demo-out docs/_build docs/gallery docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -path ./.venv -prune -o -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +
 
 distclean: clean  ## remove .venv as well

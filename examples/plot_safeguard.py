@@ -5,7 +5,8 @@ A rule that is wrong, and the safeguard
 The paper's rule reads gradients in the units of its training family. Multiply A and b by 30, and
 lambda by 900: the same problem, and yet the rule no longer converges. With the safeguard, which
 `solve` uses unless told otherwise, FISTA takes over where the rule makes no progress, and the
-answer is certified all the same. The compact rule reads quantities without units and notices nothing.
+answer is certified all the same. The compact rule reads quantities without
+units and notices nothing.
 """
 
 import matplotlib.pyplot as plt

@@ -16,7 +16,7 @@ SIDE, BANDS, MATERIALS = 40, 60, 6
 generator = torch.Generator().manual_seed(0)
 
 # %%
-# Spectra: three bumps each, a row for each material. Fractions: soft blobs, one for each material, in a square.
+# Spectra: three bumps each, a row for each material. Fractions: soft blobs in a square.
 
 bands = torch.linspace(0, 1, BANDS, dtype=torch.float64)
 centres, widths = torch.rand(2, MATERIALS, 3, 1, generator=generator, dtype=torch.float64)

@@ -1,0 +1,105 @@
+"""How Sphinx builds the documentation: ``make docs``. Needs no network."""
+
+import re
+import shutil
+from importlib.metadata import version as installed
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+project = "proxlearn"
+author = copyright = "the proxlearn developers"
+version = release = installed("proxlearn")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "results"]
+html_theme = "pydata_sphinx_theme"
+html_title = "proxlearn"
+html_static_path = ["_static"]
+html_css_files = ["proxlearn.css"]
+html_show_sourcelink = False
+html_sidebars = {"index": [], "results": [], "gallery/*": []}
+html_theme_options = {
+    "logo": {"text": "proxlearn"},
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 6,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+# The page of results is one HTML file that needs nothing around it.
+RESULTS = HERE / "results"
+if (RESULTS / "index.html").is_file():
+    tags.add("results")  # noqa: F821 (Sphinx defines it)
+
+default_role = "code"
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+autosummary_generate = True
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_inherit_docstrings = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "ignore_pattern": r"(^|/)(?!plot_)\w+\.py$",
+    "write_computation_times": False,
+    "download_all_examples": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "min_reported_time": 1e9,
+}
+
+_CODE = re.compile(r"(``.+?``|`.+?`)")
+
+
+def as_rest(app, what, name, obj, options, lines):
+    """Docstrings are plain text with code in backticks: escape what reST would read as markup."""
+    out: list[str] = []
+    for before, line in zip(["", *lines], lines, strict=False):
+        if line.startswith("    ") and not before.strip() and not (out and out[-1] == "::"):
+            if not (out and _inside_block(out)):
+                out += ["::", ""]
+        if line.startswith((" ", ">>>", "...")) or _doctest(out):
+            out.append(line)
+        else:
+            parts = _CODE.split(line)
+            parts[::2] = [re.sub(r"([*|\\]|_\b)", r"\\\1", text) for text in parts[::2]]
+            out.append("".join(parts))
+    lines[:] = out
+
+
+def _inside_block(out: list[str]) -> bool:
+    """True where the last line that is not blank belongs to an indented block."""
+    last = next((line for line in reversed(out) if line.strip()), "")
+    return last.startswith("    ")
+
+
+def _doctest(out: list[str]) -> bool:
+    """True in the output below a >>> line."""
+    for line in reversed(out):
+        if not line.strip():
+            return False
+        if line.startswith(">>>"):
+            return True
+    return False
+
+
+def copy_results(app, error):
+    """Put the page of results beside the others."""
+    if error is None and (RESULTS / "index.html").is_file():
+        ignored = shutil.ignore_patterns(".cache", "*.parquet", "*.json")
+        shutil.copytree(RESULTS, Path(app.outdir) / "results", ignore=ignored, dirs_exist_ok=True)
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.connect("build-finished", copy_results)
+    app.connect("autodoc-process-docstring", as_rest)
