@@ -11,7 +11,7 @@ from proxlearn.arrays import start_point, to_tensor
 from proxlearn.errors import InputError
 from proxlearn.optimizers import Optimizer
 from proxlearn.penalties import L1, ElasticNet, GroupL1, Penalty
-from proxlearn.problem import Problem
+from proxlearn.problem import Problem, pseudo_inverse
 from proxlearn.smooth import GLM
 from proxlearn.solution import Solution, Status
 from proxlearn.solver import solve
@@ -190,7 +190,7 @@ def _null_point(problem: Problem) -> Tensor:
         u = f.dloss(at(w))
         HZ = torch.stack([f.hessian_product(u, z) for z in columns], 1).flatten(2)
         slopes = Z @ u.flatten(1)[:, :, None]
-        step = -(torch.linalg.pinv(Z @ HZ.mT, hermitian=True) @ slopes)[:, :, 0]
+        step = -(pseudo_inverse(Z @ HZ.mT) @ slopes)[:, :, 0]
         size = torch.ones_like(value)
         for _ in range(20):
             uphill = f.loss(at(w + size[:, None] * step)) > value

@@ -153,11 +153,26 @@ class Problem:
         Z = torch.stack(columns, 1).flatten(2)  # (B, k, m)
         HZ = torch.stack([self.f.hessian_product(e.dual, z) for z in columns], 1).flatten(2)
         u = e.dual.flatten(1)
-        M = Z @ HZ.mT
-        w = torch.linalg.pinv(M, hermitian=True) @ (Z @ u[:, :, None])
+        w = pseudo_inverse(Z @ HZ.mT) @ (Z @ u[:, :, None])
         balanced = (u[:, :, None] - HZ.mT @ w)[:, :, 0]
         grad = self.f.pull(balanced.reshape(e.dual.shape))
         # What is left on the free coordinates is rounding, if it is small against what cancelled.
         noise = 1e3 * torch.finfo(grad.dtype).eps * (Z.abs() @ u.abs()[:, :, None]).amax((1, 2))
         grad = torch.where(free & (grad.abs() <= noise[:, None]), torch.zeros_like(grad), grad)
         return Evaluation(e.point, e.value, grad, balanced.reshape(e.dual.shape))
+
+
+def pseudo_inverse(M: Tensor) -> Tensor:
+    """That of Hessians M (B, k, k) of unpenalised coordinates, zero where M is not finite.
+
+    Intercepts of several classes have a direction that changes nothing: what M has there is
+    rounding, and is cut off, relative to M's diagonal as classes may weigh little.
+    """
+    M = M.nan_to_num(0, 0, 0)
+    d = M.diagonal(dim1=1, dim2=2).clamp(min=0).sqrt()
+    d = torch.where(d > 0, d, 1.0)
+    d = d[:, :, None] * d[:, None, :]
+    inverse: Tensor = torch.linalg.pinv(
+        M / d, rtol=torch.finfo(M.dtype).eps ** 0.75, hermitian=True
+    )
+    return inverse / d
