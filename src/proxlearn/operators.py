@@ -79,6 +79,14 @@ class Operator(ABC):
         """The columns `index` (B, k) of every instance, (B, k, m); None where they are not kept."""
         return None
 
+    def columns(self, index: Tensor) -> "Operator | None":
+        """The columns `index` (k,) as an operator; None where columns are not kept."""
+        return None
+
+    def column_norms(self) -> Tensor | None:
+        """||a_j||, (batch, n); None where columns are not kept."""
+        return None
+
 
 class Dense(Operator):
     """One matrix `A (m, n)` shared by the batch, or a batch of them, `A (B, m, n)`."""
@@ -138,6 +146,12 @@ class Dense(Operator):
         where = index[:, None, :].expand(-1, self.shape[0], -1)
         return self.A.gather(2, where).mT
 
+    def columns(self, index: Tensor) -> "Dense":
+        return Dense(self.A[..., index])
+
+    def column_norms(self) -> Tensor:
+        return self.A.norm(dim=-2).reshape(self.batch, -1)
+
 
 class _BatchProduct(torch.autograd.Function):
     """x A^T, or r A with `adjoint`, for A (B, m, n) and rows (B, C, .); A itself is a constant.
@@ -184,14 +198,31 @@ class Sparse(Operator):
         return self.A.values().numel()
 
     def gather(self, index: Tensor) -> Tensor:
-        flat, starts = index.reshape(-1), self.At.crow_indices()
-        first, counts = starts[flat], starts[flat + 1] - starts[flat]
-        row = torch.repeat_interleave(torch.arange(len(flat), device=flat.device), counts)
-        within = torch.arange(len(row), device=flat.device) - (counts.cumsum(0) - counts)[row]
-        where = first[row] + within
+        flat = index.reshape(-1)
+        row, where = self._entries_of(flat)
         columns = torch.zeros(len(flat), self.shape[0], dtype=self.dtype, device=self.device)
         columns[row, self.At.col_indices()[where]] = self.At.values()[where]
         return columns.reshape(*index.shape, self.shape[0])
+
+    def columns(self, index: Tensor) -> "Sparse":
+        row, where = self._entries_of(index)
+        places = torch.stack([self.At.col_indices()[where], row])
+        shape = (self.shape[0], len(index))
+        return Sparse(torch.sparse_coo_tensor(places, self.At.values()[where], shape).coalesce())
+
+    def column_norms(self) -> Tensor:
+        every = torch.arange(self.shape[1], device=self.device)
+        row, where = self._entries_of(every)
+        squares = self.At.values()[where].square()
+        return squares.new_zeros(self.shape[1]).index_add(0, row, squares).sqrt()[None]
+
+    def _entries_of(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        """For each entry of the columns `index` (k,): which of them, and its place in A^T."""
+        starts = self.At.crow_indices()
+        first, counts = starts[index], starts[index + 1] - starts[index]
+        row = torch.repeat_interleave(torch.arange(len(index), device=index.device), counts)
+        within = torch.arange(len(row), device=index.device) - (counts.cumsum(0) - counts)[row]
+        return row, first[row] + within
 
     def select(self, index: Tensor) -> "Sparse":
         return self
