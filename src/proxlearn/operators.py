@@ -150,7 +150,8 @@ class Dense(Operator):
         return Dense(self.A[..., index])
 
     def column_norms(self) -> Tensor:
-        return self.A.norm(dim=-2).reshape(self.batch, -1)
+        norms: Tensor = self.A.norm(dim=-2)
+        return norms.reshape(self.batch, -1)
 
 
 class _BatchProduct(torch.autograd.Function):
@@ -207,8 +208,13 @@ class Sparse(Operator):
     def columns(self, index: Tensor) -> "Sparse":
         row, where = self._entries_of(index)
         places = torch.stack([self.At.col_indices()[where], row])
-        shape = (self.shape[0], len(index))
-        return Sparse(torch.sparse_coo_tensor(places, self.At.values()[where], shape).coalesce())
+        A = torch.sparse_coo_tensor(
+            places,
+            self.At.values()[where],
+            (self.shape[0], len(index)),
+            check_invariants=False,
+        )
+        return Sparse(A.coalesce())
 
     def column_norms(self) -> Tensor:
         every = torch.arange(self.shape[1], device=self.device)
