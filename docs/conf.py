@@ -64,9 +64,8 @@ def as_rest(app, what, name, obj, options, lines):
     """Docstrings are plain text with code in backticks: escape what reST would read as markup."""
     out: list[str] = []
     for before, line in zip(["", *lines], lines, strict=False):
-        if line.startswith("    ") and not before.strip() and not (out and out[-1] == "::"):
-            if not (out and _inside_block(out)):
-                out += ["::", ""]
+        if line.startswith("    ") and not before.strip() and not _inside_block(out):
+            out += ["::", ""]
         if line.startswith((" ", ">>>", "...")) or _doctest(out):
             out.append(line)
         else:

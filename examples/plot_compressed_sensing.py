@@ -24,13 +24,14 @@ problem = pl.lasso(A, A @ truth, lam=0.1)
 # The learned rule beside FISTA with restart, both without the polish that would end the solve
 # early: what is drawn is the certified relative gap, an upper bound on the distance from F*.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for name in ("fista-restart", "lasso"):
     path = pl.solve(problem, name, tol=1e-8, max_iter=2000, polish=False, record=True)
     print(f"{name:14} {path}")
-    right.semilogy(path.history.gap[:, 0] / path.objective, label=name)
-right.set(xlabel="iteration", ylabel="certified relative gap")
-right.legend()
+    axes.semilogy(path.history.gap[:, 0] / path.objective, label=name)
+axes.set(xlabel="iteration", ylabel="certified relative gap")
+axes.legend()
+plt.show()
 
 # %%
 # The answer itself, as `solve` gives it by default. LASSO shrinks every entry a little: a larger
@@ -39,8 +40,14 @@ right.legend()
 solution = pl.solve(problem, "lasso")
 print(f"{'with polish':14} {solution}")
 error = (solution.x - truth).norm() / truth.norm()
-left.plot(truth, ".", color="0.6", label="true signal")
-left.plot(solution.x, "x", markersize=4, label=f"recovered, {error:.1%} off")
-left.set(xlabel="coordinate", ylabel="value")
-left.legend()
+figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+for signal, style, label in [
+    (truth, "o", "true signal"),
+    (solution.x, "x", f"recovered, {error:.1%} off"),
+]:
+    nonzero = signal.nonzero()[:, 0]
+    axes.plot(nonzero, signal[nonzero], style, markersize=4, label=label)
+axes.axhline(0, color="0.8", linewidth=1)
+axes.set(xlabel="coordinate", ylabel="value, where it is not 0")
+axes.legend()
 plt.show()

@@ -20,7 +20,7 @@ from sklearn.datasets import load_sample_image
 import proxlearn as pl
 from proxlearn.ksvd import ksvd
 
-SIZE, COUNT = 8, 300
+SIZE, COUNT = 8, 500
 
 
 def patches_of_a_photograph() -> torch.Tensor:
@@ -43,7 +43,7 @@ dictionary = ksvd(signals, atoms=128, sparsity=6, rounds=3, seed=0)
 # %%
 # The model ``general`` has seen problems of many sizes and kinds, none of them with this matrix.
 
-problem = pl.lasso(dictionary.atoms, signals, lam=0.1)
+problem = pl.lasso(dictionary.atoms, signals, lam=0.3)
 for name in ("fista-restart", "general"):
     bare = pl.solve(problem, name, tol=1e-4, max_iter=5000, polish=False)
     print(f"{name:14} {bare}")

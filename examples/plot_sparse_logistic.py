@@ -30,20 +30,22 @@ problem = pl.logistic(A, b, lam)
 # Gradients until the certified relative gap is 1e-6, for every lambda. No real data was in the
 # training of ``logistic``.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for name in ("fista-restart", "logistic"):
     bare = pl.solve(problem, name, max_iter=5000, polish=False)
     print(f"{name:14} {bare}")
-    right.loglog(lam / lambda_max, bare.grad_evals, "o-", markersize=3, label=name)
-right.set(xlabel="lambda / lambda_max", ylabel="gradients to a certified gap of 1e-6")
-right.legend()
+    axes.loglog(lam / lambda_max, bare.grad_evals, "o-", markersize=3, label=name)
+axes.set(xlabel="lambda / lambda_max", ylabel="gradients to a certified gap of 1e-6")
+axes.legend()
+plt.show()
 
 # %%
 # The path: each line is the weight of one feature.
 
 path = pl.solve(problem, "logistic", max_iter=5000)
 print(f"{'with polish':14} {path}")
-left.semilogx(lam / lambda_max, path.x, linewidth=1)
-left.set(xlabel="lambda / lambda_max", ylabel="weight")
-left.set_title(f"{(path.x[-1] != 0).sum()} of {problem.n} features at the smallest lambda")
+figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+axes.semilogx(lam / lambda_max, path.x, linewidth=1)
+axes.set(xlabel="lambda / lambda_max", ylabel="weight")
+axes.set_title(f"{(path.x[-1] != 0).sum()} of {problem.n} features at the smallest lambda")
 plt.show()

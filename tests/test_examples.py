@@ -49,8 +49,9 @@ def test_gallery_scripts_draw_and_solve(file, monkeypatch, capsys):
     monkeypatch.delenv("PROXLEARN_DATA", raising=False)
     try:
         names = runpy.run_path(str(file), run_name="__main__")
-        (figure,) = map(pyplot.figure, pyplot.get_fignums())
-        assert all(axes.has_data() for axes in figure.axes)
+        panels = [a for n in pyplot.get_fignums() for a in pyplot.figure(n).axes]
+        assert panels
+        assert all(axes.has_data() for axes in panels)
     finally:
         pyplot.close("all")
     solved = [value.solved for value in names.values() if isinstance(value, Solution)]

@@ -151,7 +151,7 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of the problems.")]
 
 @app.command("demo")
 def _demo(
-    count: Count = 256,
+    count: Count = 128,
     seed: Seed = 0,
     out: Annotated[str, typer.Option(help="Folder for the page.")] = "demo-out",
 ) -> None:

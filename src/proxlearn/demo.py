@@ -14,7 +14,7 @@ LEVELS = (1e-3, 1e-6)
 """Mean relative gaps to which iterations and time are counted."""
 
 
-def run(count: int = 256, seed: int = 0, watch: Watch | None = None) -> Comparison:
+def run(count: int = 128, seed: int = 0, watch: Watch | None = None) -> Comparison:
     """`count` problems of the paper's LASSO family, float32, by each of `OPTIMIZERS`.
 
     The optima are certified in float64 to 1e-12, and objectives are measured in float64 too:
