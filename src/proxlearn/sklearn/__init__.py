@@ -1,0 +1,33 @@
+"""scikit-learn estimators: the names, parameters and scalings of scikit-learn, certified answers.
+
+>>> from sklearn.datasets import load_diabetes
+>>> from proxlearn.sklearn import Lasso
+>>> model = Lasso(alpha=1.0).fit(*load_diabetes(return_X_y=True))
+>>> model.coef_.round(2)
+array([  0.  ,  -0.  , 367.7 ,   6.31,   0.  ,   0.  ,  -0.  ,   0.  ,
+       307.6 ,   0.  ])
+"""
+
+from proxlearn.errors import InputError
+
+try:
+    import sklearn as _sklearn  # noqa: F401  (the library; this package is proxlearn.sklearn)
+except ImportError as error:
+    raise InputError(
+        "proxlearn.sklearn needs scikit-learn; install it with: pip install 'proxlearn[sklearn]'"
+    ) from error
+
+from proxlearn.sklearn.coder import SparseCoder
+from proxlearn.sklearn.cross_validation import LassoCV, LogisticRegressionCV
+from proxlearn.sklearn.linear import ElasticNet, Lasso, NonNegativeLeastSquares
+from proxlearn.sklearn.logistic import LogisticRegression
+
+__all__ = [
+    "ElasticNet",
+    "Lasso",
+    "LassoCV",
+    "LogisticRegression",
+    "LogisticRegressionCV",
+    "NonNegativeLeastSquares",
+    "SparseCoder",
+]
