@@ -17,7 +17,8 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "results"]
+exclude_patterns = ["_build", "_templates", "results"]
+templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = "proxlearn"
 html_static_path = ["_static"]
