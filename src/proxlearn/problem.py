@@ -98,7 +98,7 @@ class Problem:
         s = 1, it is the Frank-Wolfe bound f(y) + min_z <g, z - y>. Minus infinity where nothing
         is known (an unbounded constraint set).
         """
-        e = self._balanced(e)
+        e = self.balanced(e)
         s = self.r.dual_scale(e.grad)
         return -self.f.conjugate(e, s) - self.r.conjugate(-s[:, None] * e.grad)
 
@@ -134,7 +134,7 @@ class Problem:
         length: Tensor = moved.norm(dim=-1)
         return length
 
-    def _balanced(self, e: Evaluation) -> Evaluation:
+    def balanced(self, e: Evaluation) -> Evaluation:
         """The same evaluation with a dual point that is orthogonal to the unpenalised columns.
 
         Where r ignores a coordinate (an intercept), r* is finite only if the gradient vanishes
