@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -18,6 +18,7 @@ from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Certificate, Problem
 from proxlearn.rules import Learnable
 from proxlearn.safeguard import Safeguarded, SafeState
+from proxlearn.screening import solve_working_set, suits
 from proxlearn.solution import History, Solution, Status
 
 COSTLY_CHECK_EVERY = 10
@@ -70,6 +71,10 @@ def solve(
     SOLVED: objective 2.625, gap ..., 2 iterations, 3 gradients
     """
     _check_limits(tol, max_iter, time_limit)
+    plain = record or callback is not None or tol == 0 or max_iter == 0
+    if optimizer == "auto" and not plain and suits(problem):
+        inner = partial(solve, safeguard=safeguard, polish=polish)
+        return solve_working_set(problem, inner, tol, int(max_iter), x0, time_limit)
     if optimizer == "auto":
         optimizer = "ppa" if problem.f.gradients_are_free else "fista-restart"
     method = optimizers.get(optimizer)
