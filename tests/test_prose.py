@@ -19,8 +19,11 @@ def blocks(name, language):
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL)
 
 
-def test_readme_prints_what_it_says():
-    (code,), (expected,) = blocks("README.md", "python"), blocks("README.md", "text")
+README = list(zip(blocks("README.md", "python"), blocks("README.md", "text"), strict=True))
+
+
+@pytest.mark.parametrize(("code", "expected"), README, ids=range(len(README)))
+def test_readme_prints_what_it_says(code, expected):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(code, {})

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from proxlearn.constructors import simplex_ls as simplex_ls
     from proxlearn.constructors import softmax as softmax
     from proxlearn.errors import InputError as InputError
-    from proxlearn.paths import Path as Path
+    from proxlearn.paths import SolutionPath as SolutionPath
     from proxlearn.paths import path as path
     from proxlearn.problem import Problem as Problem
     from proxlearn.scheme import Coefficients as Coefficients
@@ -48,7 +48,7 @@ _HOME = {
     "optimum": "comparison",
     "Coefficients": "scheme",
     "Scheme": "scheme",
-    "Path": "paths",
+    "SolutionPath": "paths",
     "path": "paths",
     "Solution": "solution",
     "Status": "solution",

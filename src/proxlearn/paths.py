@@ -21,7 +21,7 @@ NEWTON_STEPS = 50
 
 
 @dataclass(frozen=True)
-class Path:
+class SolutionPath:
     """The answers for K values of lam, largest first, for a batch of B instances."""
 
     lams: Tensor
@@ -59,7 +59,7 @@ def path(
     x0: Any = None,
     safeguard: bool = True,
     polish: bool = True,
-) -> Path:
+) -> SolutionPath:
     """Solve a problem with an l1, elastic net or group l1 penalty for many lam.
 
     `lams` (K,) or (K, B) is used in decreasing order; by default `n_lams` values from `lam_max`,
@@ -89,7 +89,7 @@ def path(
         )
         x = _usable(point, x)
         points.append(point)
-    return Path(
+    return SolutionPath(
         lams=chain[:, 0] if problem.single else chain,
         x=torch.stack([p.x for p in points]),
         objective=torch.stack([p.objective for p in points]),
