@@ -12,6 +12,10 @@ SETTLED = 8
 """The active set has nearly settled when at most one coordinate in this many has changed."""
 FIRST_WAIT = 4
 """Iterations after a failed attempt; twice as many after each further one."""
+SHARE, FREE = 0.5, 3
+"""All attempts together cost at most this part of the iterations, and so many gradients more."""
+OVERDRAFT = 2
+"""An attempt ends when it has cost this many times what was expected."""
 BLOCK = 64
 """Instances that are polished at a time."""
 
@@ -42,11 +46,13 @@ class Attempts:
         self.free = torch.zeros(shape, dtype=torch.bool, device=device)
         self.next = torch.full((problem.batch,), 3, device=device)
         self.wait = torch.full((problem.batch,), FIRST_WAIT, device=device)
+        self.spent = torch.zeros(problem.batch, dtype=torch.float64, device=device)
+        self.budget = torch.zeros(problem.batch, dtype=torch.float64, device=device)
 
-    def due(self, problem: Problem, x: Tensor, index: Tensor, k: int, spent: Tensor) -> Tensor:
+    def due(self, problem: Problem, x: Tensor, index: Tensor, k: int, gradients: int) -> Tensor:
         """Instances whose active set has nearly settled, and where an attempt is not too dear.
 
-        x (b, n) and `spent` (b,) are those of the instances `index` of the batch.
+        x (b, n) is that of the instances `index` of the batch after k iterations.
         """
         piece = problem.r.piece(x, torch.zeros_like(x))
         assert piece is not None
@@ -56,10 +62,14 @@ class Attempts:
         ready = (SETTLED * changed <= count) & (count > 0) & (self.next[index] <= k)
         if not bool(ready.any()):
             return ready
-        return ready & (estimate(problem, count) <= spent)
+        cost = estimate(problem, count)
+        self.budget[index] = OVERDRAFT * cost
+        return ready & (self.spent[index] + cost <= SHARE * k * gradients + FREE)
 
-    def failed(self, rows: Tensor, k: int) -> None:
-        """Wait longer before the next attempt."""
+    def failed(self, found: Found, those: Tensor, k: int) -> None:
+        """Wait longer before the next attempt of these instances."""
+        rows = found.rows[those]
+        self.spent[rows] += found.cost[those]
         self.next[rows] = k + self.wait[rows]
         self.wait[rows] *= 2
 

@@ -66,12 +66,13 @@ def estimate(problem: Problem, free: Tensor) -> Tensor:
 def polish(problem: Problem, x: Tensor, tol: float, budget: Tensor | None = None) -> Polished:
     """The best point found from x (B, n); stops where the relative gap is at most `tol`.
 
-    No round begins where the cost has passed `budget` (B,).
+    An instance whose cost has passed `budget` (B,) goes no further.
     """
     problem, x = problem.to(torch.float64), x.double()
     cost = torch.zeros(len(x), dtype=torch.float64, device=x.device)
     best = Polished(x, _nothing(x), cost + torch.inf, cost - torch.inf, cost)
     start, g, support = x, torch.zeros_like(x), None
+    most = cost + torch.inf if budget is None else budget
     at_work = torch.arange(len(x), device=x.device)
     for _ in range(ROUNDS):
         part = problem.select(at_work)
@@ -79,7 +80,8 @@ def polish(problem: Problem, x: Tensor, tol: float, budget: Tensor | None = None
         assert piece is not None
         if _direct(part, int(piece.free.sum(-1).max())):
             support, grown = _grown(part, piece, support)
-            x, spent = _newton(part, start, piece, support, tol)
+            left = most[at_work] - best.cost[at_work]
+            x, spent = _newton(part, start, piece, support, tol, left)
             spent = spent + grown + 0.5  # of the look: A x is known from the columns, A^T u is not
         else:
             x, spent = _newton_cg(part, start, piece, tol)
@@ -89,9 +91,7 @@ def polish(problem: Problem, x: Tensor, tol: float, budget: Tensor | None = None
         best = _updated(best, new, at_work, better)
         gap = best.objective[at_work] - best.lower[at_work]
         unsolved = better & (gap > tol * new.objective.abs())
-        if budget is not None:
-            unsolved = unsolved & (new.cost <= budget[at_work])
-        local = unsolved.nonzero()[:, 0]
+        local = (unsolved & (new.cost <= most[at_work])).nonzero()[:, 0]
         if not len(local):
             break
         at_work, start, g = at_work[local], new.x[local], new.at.grad[local]
@@ -181,7 +181,7 @@ def _grown(problem: Problem, piece: Piece, old: _Support | None) -> tuple[_Suppo
 
 
 def _newton(
-    problem: Problem, x: Tensor, piece: Piece, support: _Support, tol: float
+    problem: Problem, x: Tensor, piece: Piece, support: _Support, tol: float, budget: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Minimise F over the free coordinates, on their columns alone; the point and its cost."""
     f, index, columns = problem.f, support.index, support.columns
@@ -226,6 +226,7 @@ def _newton(
         z, F = value(w)
         small = -(step * slopes).sum(-1) <= 0.02 * tol * F.abs()
         working = working & (pinned.any(-1) | ~(small | quadratic)) & F.isfinite()
+        working = working & (hessians * f.A.shape[0] * size**2 / (4 * f.A.entries) <= budget)
         if not bool(working.any()):
             break
     m = f.A.shape[0]

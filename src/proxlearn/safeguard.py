@@ -54,17 +54,13 @@ class SafeState:
     residual: Tensor
     """The smallest prox-gradient residual so far, (B,), where no gap is known; else infinite."""
     mark: Tensor
-    """The merit at the beginning of the window, (B,)."""
+    """The merit at the beginning of the window, (B,); of the first one after an iteration."""
     due: Tensor
     """The iteration at which the window or the stretch ends, (B,)."""
     stretch: Tensor
     """Length of FISTA's next stretch, (B,)."""
     needed: Tensor
     """What the merit has to fall to over a window, (B,)."""
-
-    def near_the_best(self) -> Tensor:
-        """Instances whose x is not far worse than the best point, (B,)."""
-        return self.bound - self.lower <= 10 * (self.upper - self.lower)
 
 
 @dataclass(frozen=True)
@@ -149,6 +145,8 @@ class Safeguarded:
 
     def _judged(self, problem: Problem, s: SafeState) -> SafeState:
         """At the end of a window or a stretch the next one begins, perhaps by the other method."""
+        if s.k == 1:
+            s = replace(s, mark=_merit(s))
         broken = s.trusted & ~finite((s.x, s.at), len(s.x))
         due = (s.due <= s.k) | broken
         if not bool(due.any()):

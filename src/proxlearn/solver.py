@@ -19,10 +19,14 @@ from proxlearn.problem import Certificate, Problem
 from proxlearn.rules import Learnable
 from proxlearn.safeguard import Safeguarded, SafeState
 from proxlearn.screening import solve_working_set, suits
+from proxlearn.smooth import GLM
 from proxlearn.solution import History, Solution, Status
 
 COSTLY_CHECK_EVERY = 10
 """Iterations between looks at a lower bound that costs an extra product (unpenalised columns)."""
+
+PROMISING = 0.3
+"""Relative gap below which a polish is worth an attempt."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +62,10 @@ def solve(
     most ``tol`` times the gradient at 0, and `gap` is infinite. ``tol=0`` runs `max_iter`
     iterations. Solved instances are frozen and drop out of the work.
 
-    `safeguard` replaces a learned optimizer by FISTA with restart, for each instance by itself,
-    while it makes no progress (see `proxlearn.safeguard`). `polish` solves on the active set where
-    that has nearly settled (see `proxlearn.polish`).
+    "auto" is the shipped rule `general` for least squares, logistic and softmax with a penalty
+    like l1, and FISTA with restart elsewhere. `safeguard` replaces a learned optimizer by FISTA
+    with restart, for each instance by itself, while it makes no progress (`proxlearn.safeguard`).
+    `polish` solves on the active set where that has nearly settled (`proxlearn.polish`).
 
     >>> import torch, proxlearn as pl
     >>> problem = pl.lasso(torch.eye(2).double(), [3.0, 0.5], lam=1.0)
@@ -75,9 +80,7 @@ def solve(
     if optimizer == "auto" and not plain and suits(problem):
         inner = partial(solve, safeguard=safeguard, polish=polish)
         return solve_working_set(problem, inner, tol, int(max_iter), x0, time_limit)
-    if optimizer == "auto":
-        optimizer = "ppa" if problem.f.gradients_are_free else "fista-restart"
-    method = optimizers.get(optimizer)
+    method = optimizers.get(_automatic(problem) if optimizer == "auto" else optimizer)
     if safeguard and is_learned(method) and not problem.f.gradients_are_free:
         method = Safeguarded(method)
     else:
@@ -105,6 +108,14 @@ def _check_limits(tol: float, max_iter: int, time_limit: float | None) -> None:
         raise InputError(f"max_iter is {max_iter}; expected a whole number >= 0")
     if time_limit is not None and not _number(time_limit) >= 0:
         raise InputError(f"time_limit is {time_limit}; expected seconds >= 0, or None")
+
+
+def _automatic(problem: Problem) -> str:
+    """The learned rule for losses of A x with a penalty like l1, what it was trained for."""
+    if problem.f.gradients_are_free:
+        return "ppa"
+    fits = isinstance(problem.f, GLM) and problem.r.level() is not None
+    return "general" if fits else "fista-restart"
 
 
 def _check_layers(method: Optimizer, max_iter: int) -> None:
@@ -185,9 +196,10 @@ class _Run:
         self.x[self.working()] = x[~self.ended]
         self._end(broken, Status.NUMERICAL_ERROR)
         if self.tol > 0 and (not self.costly or self.k % COSTLY_CHECK_EVERY == 0):
-            self._end(self._verified(self._claimed(upper) & ~self.ended), Status.SOLVED)
-        if self.attempts.possible:
-            self._polish()
+            lower = self._lower()
+            self._end(self._verified(self._claimed(upper, lower) & ~self.ended), Status.SOLVED)
+            if self.attempts.possible:
+                self._polish((upper - lower) / upper.abs())
         self._record()
         if bool(self.ended.any()):
             self._shrink()
@@ -209,18 +221,17 @@ class _Run:
             self.lower[self.index] = torch.maximum(self.lower[self.index], known)
         return torch.maximum(lower, self.lower[self.index].to(lower.dtype))
 
-    def _polish(self) -> None:
+    def _polish(self, gap: Tensor) -> None:
         """Attempts where they are due; those that meet the tolerance end SOLVED."""
         due = self.attempts.due(
-            self.problem, self.state.x, self.index, self.k, self.grad_evals[self.index]
+            self.problem, self.state.x, self.index, self.k, self.optimizer.gradients
         )
-        if isinstance(self.state, SafeState):
-            due = due & self.state.near_the_best()
+        due = due & ((gap <= PROMISING) | gap.isinf())
         local = (due & ~self.ended).nonzero()[:, 0]
         if not len(local):
             return
         rows = self.index[local]
-        budget = 2.0 * self.grad_evals[rows]
+        budget = self.attempts.budget[rows]
         some = self.problem.select(local)
         for found in attempt(some, self.state.x[local], rows, self.tol, budget):
             self.grad_evals[found.rows] += found.cost
@@ -232,7 +243,7 @@ class _Run:
             solved = solved & found.objective.isfinite()
             self.lower[found.rows] = torch.maximum(self.lower[found.rows], found.lower)
             self.x[found.rows[solved]] = found.x[solved]
-            self.attempts.failed(found.rows[~solved], self.k)
+            self.attempts.failed(found, ~solved, self.k)
             done = torch.isin(self.index, found.rows[solved])
             self._end(done & ~self.ended, Status.SOLVED)
 
@@ -249,9 +260,8 @@ class _Run:
         if len(local):
             self.problem, self.state = self.problem.select(local), select(self.state, local)
 
-    def _claimed(self, upper: Tensor) -> Tensor:
+    def _claimed(self, upper: Tensor, lower: Tensor) -> Tensor:
         """Instances whose free bounds say that they are solved, and whose next check is due."""
-        lower = self._lower()
         claimed = upper - lower <= self.tol * upper.abs()
         unknown = lower.isneginf()
         if bool(unknown.any()):
