@@ -10,7 +10,8 @@ WORKERS ?= 2
 
 # Two set-ups at once would disturb each other: the second waits where flock exists.
 LOCK := $(shell command -v flock >/dev/null 2>&1 && echo flock pyproject.toml)
-# Each test worker has one thread, so that workers do not compete for cores.
+# Each test worker has one thread, so that workers do not compete for cores. The demo too: on a busy
+# machine several threads wait for each other, and take several times as long as one.
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 help:  ## list the targets
@@ -34,7 +35,7 @@ setup:  ## create .venv with the pinned dependencies (cheap to repeat)
 	mv .venv/.unfinished $@
 
 demo: setup  ## solve the demonstration problems and write a report (DEMO_ARGS)
-	$(BIN)/python -m proxlearn demo $(DEMO_ARGS)
+	$(ONE_THREAD) $(BIN)/python -m proxlearn demo $(DEMO_ARGS)
 
 test: lint  ## lint, then tests and doctests (TEST_ARGS, WORKERS)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) $(TEST_ARGS)
