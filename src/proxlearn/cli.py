@@ -12,6 +12,7 @@ from proxlearn import __version__
 from proxlearn.commands import audit as audit_command
 from proxlearn.commands import report as report_command
 from proxlearn.commands import reproduce as reproduce_command
+from proxlearn.commands import solve_batch as solve_batch_command
 from proxlearn.commands import tune as tune_command
 from proxlearn.errors import InputError
 
@@ -259,6 +260,7 @@ app.command("report")(report_command.report)
 
 app.command("audit")(audit_command.audit)
 app.command("reproduce")(reproduce_command.reproduce)
+app.command("solve-batch")(solve_batch_command.solve_batch)
 app.command("tune")(tune_command.tune)
 
 

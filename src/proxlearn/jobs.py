@@ -46,7 +46,7 @@ def problem_from_files(
     _check_options(kind, given)
     if dtype is not None and dtype not in DTYPES:
         raise unknown("dtype", dtype, DTYPES)
-    _check_device(device)
+    check_device(device)
     for name in {"weights", "groups"} & given.keys():
         given[name] = read_vector(given[name])
     build = getattr(constructors, kind.replace("-", "_"))
@@ -68,7 +68,8 @@ def _check_options(kind: str, given: dict[str, Any]) -> None:
             raise InputError(f"'{kind}' was given --{name}; it takes {known}: leave it out")
 
 
-def _check_device(device: str) -> None:
+def check_device(device: str) -> None:
+    """Refuses a device that this PyTorch cannot compute on."""
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError):
