@@ -35,9 +35,12 @@ def test_the_weights_do_on_fresh_problems_what_the_card_says(name):
     learned = pl.load(name)
     expected = learned.card["results"]["gaussian-lasso"][name]
     problem = pl.families.GaussianLasso().sample(24, 77)
-    result = compare(problem, {name: learned}, max_iter=max(k or 0 for k in expected) + 10)
+    result = compare(problem, {name: learned}, max_iter=max(k or 20 for k in expected) + 10)
     for eps, k in zip(LEVELS, expected, strict=True):
         found = result.iterations_to(name, eps)
+        if k is None:  # the card says that this one does not get there
+            assert found is None
+            continue
         assert found is not None
         # The mean over 24 problems is that of 1,024 up to a few iterations.
         assert abs(found - k) <= 2 + 0.15 * k
@@ -45,7 +48,8 @@ def test_the_weights_do_on_fresh_problems_what_the_card_says(name):
 
 def test_a_shipped_model_is_an_optimizer_by_name():
     for name in zoo.names():
-        problem = pl.families.GaussianLasso(m=20, n=40, nonzeros=3).sample(2, 0)
+        sizes = {} if name.endswith("lista") else {"m": 20, "n": 40, "nonzeros": 3}
+        problem = pl.families.GaussianLasso(**sizes).sample(2, 0)
         x = pl.solve(problem, name, tol=0, max_iter=3).x
         assert x.isfinite().all()
 

@@ -126,6 +126,8 @@ def compare(
 ) -> Comparison:
     """Run every optimizer for `max_iter` iterations from the same start, recording all of them.
 
+    The methods themselves: without safeguard and polish.
+
     `optimum` (B,) is F*, computed if not given; an optimizer that finds a smaller value lowers
     it, so no gap is negative. Lipschitz constants are computed before the clocks start: the
     first optimizer would pay for all. Unrolled methods end with their layers. Instances are run in
@@ -153,7 +155,16 @@ def _run(
     max_iter = min(max_iter, most_iterations(optimizer) or max_iter)
     for first in range(0, problem.batch, BLOCK):
         part, callback = _block(problem, first), _callback(name, watch)
-        solution = solve(part, optimizer, tol=0, max_iter=max_iter, record=True, callback=callback)
+        solution = solve(
+            part,
+            optimizer,
+            tol=0,
+            max_iter=max_iter,
+            safeguard=False,  # what is compared are the methods themselves
+            polish=False,
+            record=True,
+            callback=callback,
+        )
         assert solution.history is not None
         histories.append(solution.history)
     # A block whose every instance broke down ends early: its last row stands for the rest.
