@@ -36,10 +36,10 @@ ESTIMATORS = [
     ElasticNet(alpha=0.1, **TIGHT),
     NonNegativeLeastSquares(tol=1e-12),
     LassoCV(alphas=5, eps=0.01, cv=3, **TIGHT),
-    LogisticRegression(**TIGHT),
-    LogisticRegression(C=0.5, l1_ratio=1.0, **TIGHT),
-    LogisticRegression(C=0.5, l1_ratio=0.5, **TIGHT),
-    LogisticRegressionCV(Cs=[0.01, 1.0, 100.0], cv=3, **TIGHT),
+    LogisticRegression(tol=1e-10),
+    LogisticRegression(C=0.5, l1_ratio=1.0, tol=1e-10),
+    LogisticRegression(C=0.5, l1_ratio=0.5, tol=1e-10),
+    LogisticRegressionCV(Cs=[0.01, 1.0], cv=2, tol=1e-10),
     SparseCoder(transform_alpha=0.1, random_state=0, tol=1e-12),
 ]
 

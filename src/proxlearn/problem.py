@@ -153,8 +153,10 @@ class Problem:
         Z = torch.stack(columns, 1).flatten(2)  # (B, k, m)
         HZ = torch.stack([self.f.hessian_product(e.dual, z) for z in columns], 1).flatten(2)
         u = e.dual.flatten(1)
-        w = pseudo_inverse(Z @ HZ.mT) @ (Z @ u[:, :, None])
-        balanced = (u[:, :, None] - HZ.mT @ w)[:, :, 0]
+        inverse, balanced = pseudo_inverse(Z @ HZ.mT), u
+        for _ in range(2):  # the second time only for the rounding of the first
+            w = inverse @ (Z @ balanced[:, :, None])
+            balanced = balanced - (HZ.mT @ w)[:, :, 0]
         grad = self.f.pull(balanced.reshape(e.dual.shape))
         # What is left on the free coordinates is rounding, if it is small against what cancelled.
         noise = 1e3 * torch.finfo(grad.dtype).eps * (Z.abs() @ u.abs()[:, :, None]).amax((1, 2))
