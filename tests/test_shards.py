@@ -84,6 +84,18 @@ def end(process):
     return process.returncode, errors.decode()
 
 
+def beside(*arguments, **options):
+    """A worker in a thread, and the list that its outcome will be in."""
+    outcomes = []
+
+    def run():
+        outcomes.append(solve_batch(*arguments, **options))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread, outcomes
+
+
 def wrote(log):
     """The shards that each process wrote."""
     return {file.name: file.read_text().split() for file in log.glob("wrote-*")}
@@ -97,10 +109,12 @@ def test_a_killed_worker_loses_nothing(where, finished, problems, undisturbed, t
     assert code == -9
     (first,) = wrote(log).values()
     assert len(first) == finished
+    assert sorted(n for n in content(out) if n.endswith(".npz")) == sorted(first)  # none in part
     assert hidden(out)  # the claim, and half a file
     before = {name: (out / name).stat().st_mtime_ns for name in first}
-    outcome = solve_batch(str(problems), str(out), SETTINGS, stale=600)
-    assert outcome.computed == SHARDS - finished
+    _, outcomes = beside(str(problems), str(out), SETTINGS, stale=600)
+    until(lambda: outcomes, seconds=60)
+    assert outcomes[0].computed == SHARDS - finished
     assert content(out) == undisturbed
     assert {name: (out / name).stat().st_mtime_ns for name in first} == before
     (out / ".mine").touch()
@@ -119,18 +133,13 @@ def test_a_shard_goes_to_another_worker_when_its_own_dies_and_not_before(
         monkeypatch.setattr(claims, "_place", lambda: None)
     busy = start(log, "--hang", arguments=[problems, out, "--stale", stale])
     until(lambda: list(log.glob("hanging-*")))
-    outcomes = []
-    other = threading.Thread(
-        target=lambda: outcomes.append(
-            solve_batch(str(problems), str(out), SETTINGS, stale=stale, worker=1, workers=2)
-        )
-    )
-    other.start()
+    other, outcomes = beside(str(problems), str(out), SETTINGS, stale=stale, worker=1, workers=2)
     until(lambda: len(list(out.rglob("*.npz"))) == SHARDS - 1)
     time.sleep(2.5)  # the worker is slow, but it lives
-    assert len(list(out.rglob("*.npz"))) == SHARDS - 1
+    settled = len(list(out.rglob("*.npz")))
     busy.kill()
     end(busy)
+    assert settled == SHARDS - 1
     other.join(60)
     assert outcomes[0].computed == SHARDS
     solve_batch(str(problems), str(out), SETTINGS)
@@ -162,6 +171,20 @@ def test_two_workers_share_the_work(torchrun, problems, undisturbed, tmp_path):
     assert sum(len(share) for share in shares.values()) == SHARDS  # none twice
     assert content(out) == undisturbed
     assert not hidden(out)
+
+
+def test_a_shard_that_was_settled_just_before_the_claim_is_left(problems, tmp_path, monkeypatch):
+    claimed, others = work.claimed, []
+
+    def late(path, stale):
+        if not others:
+            monkeypatch.setattr(work, "claimed", claimed)
+            others.append(solve_batch(str(problems), str(tmp_path / "out"), SETTINGS))
+        return claimed(path, stale)
+
+    monkeypatch.setattr(work, "claimed", late)
+    outcome = solve_batch(str(problems), str(tmp_path / "out"), SETTINGS)
+    assert (others[0].computed, outcome.computed) == (SHARDS, 0)
 
 
 def test_a_second_start_solves_only_what_is_missing(problems, undisturbed, tmp_path):
