@@ -211,6 +211,22 @@ def test_other_settings_and_changed_files_are_refused(problems, undisturbed, tmp
     assert "part1.npz has changed since" in lines[0]
 
 
+def test_other_weights_are_other_settings(problems, tmp_path):
+    out = str(tmp_path / "out")
+    for name in ("here.safetensors", "there.safetensors"):
+        (tmp_path / name).write_bytes(pl.zoo.path("lasso").read_bytes())
+    here, there = (
+        Settings(shard_size=4, tol=1e-4, optimizer=str(tmp_path / f"{name}.safetensors"))
+        for name in ("here", "there")
+    )
+    solve_batch(str(problems), out, here)
+    assert solve_batch(str(problems), out, there).computed == 0  # another name, the same weights
+    (tmp_path / "there.safetensors").write_bytes(pl.zoo.path("general").read_bytes())
+    with pytest.raises(InputError, match="begun with other settings: weights"):
+        solve_batch(str(problems), out, there)
+    assert Settings().record()["proxlearn"] == pl.__version__
+
+
 def foreign_claim(folder, seconds):
     """The claim of a process elsewhere on the first shard, renewed so many seconds ago."""
     claim = folder / ".0000000000-0000000004.claim"

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from proxlearn import optimizers
+from proxlearn import __version__, optimizers, zoo
 from proxlearn.errors import InputError, unknown
 from proxlearn.files import replacing
 from proxlearn.jobs import DTYPES, check_device
@@ -41,14 +41,27 @@ class Settings:
         check_device(self.device)
 
     def record(self) -> dict[str, object]:
-        """As kept in job.json; weights in a file count by their content.
+        """As kept in job.json, with the version of the code and what the weights hold.
 
         Kind and lam are not there: they are part of a source, and of its fingerprint.
         """
-        file = Path(self.optimizer)
-        content = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
         kept = {k: v for k, v in asdict(self).items() if k not in ("kind", "lam")}
-        return {**kept, **({"optimizer": content} if content else {})}
+        weights = _weights(self.optimizer)
+        if weights and not zoo.has(self.optimizer) and self.optimizer != "auto":
+            kept["optimizer"] = "weights"  # hosts may see the file under other names
+        return {**kept, "weights": weights, "proxlearn": __version__}
+
+
+def _weights(optimizer: str) -> str | None:
+    """A digest of the weights that an optimizer has; "auto" may take any that are shipped."""
+    if optimizer == "auto":
+        files = [zoo.path(name) for name in zoo.names()]
+    elif zoo.has(optimizer):
+        files = [zoo.path(optimizer)]
+    else:
+        files = [Path(optimizer)] if optimizer.endswith(".safetensors") else []
+    contents = [hashlib.sha256(file.read_bytes()).digest() for file in files]
+    return hashlib.sha256(b"".join(contents)).hexdigest()[:16] if contents else None
 
 
 @dataclass(frozen=True)
