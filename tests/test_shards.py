@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -433,3 +434,14 @@ def test_progress_counts_what_all_have_settled(problems, tmp_path, monkeypatch):
     assert seen[-1] == (30, 30)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     assert len({done for done, _ in seen}) > 3
+
+
+def test_the_documented_example_runs(tmp_path, monkeypatch):
+    page = Path(__file__).resolve().parents[1] / "docs" / "scale.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(code, names)
+    assert names["outcome"].code == 0
+    assert names["x"].shape == (1000, 40)
+    assert len(list((tmp_path / "results" / "problems").glob("*.npz"))) == 4

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from proxlearn import optimizers as optimizers
     from proxlearn import penalties as penalties
     from proxlearn import rules as rules
+    from proxlearn import shards as shards
     from proxlearn import smooth as smooth
     from proxlearn.checkpoint import Learned as Learned
     from proxlearn.checkpoint import load as load
@@ -69,6 +70,7 @@ _MODULES = {
     "optimizers",
     "penalties",
     "rules",
+    "shards",
     "smooth",
     "zoo",
 }

@@ -40,7 +40,9 @@ def solve_batch(
     """
     from proxlearn.shards import Settings
     from proxlearn.shards import solve_batch as run
+    from proxlearn.training.memory import keep_freed_memory
 
+    keep_freed_memory()  # shard after shard allocates the same
     settings = Settings(kind, lam, shard_size, optimizer, tol, max_iter, dtype, device)
     worker, workers = _rank()
     with _bar(worker) as watch:
