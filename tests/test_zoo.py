@@ -33,7 +33,7 @@ def test_the_card_agrees_with_the_recipe(name):
 @pytest.mark.parametrize("name", [n for n in zoo.names() if not n.startswith("logistic")])
 def test_the_weights_do_on_fresh_problems_what_the_card_says(name):
     learned = pl.load(name)
-    expected = learned.card["results"]["gaussian-lasso"][name]
+    expected = learned.card["results"][suite_of(name)[0]][name]
     problem = pl.families.GaussianLasso().sample(24, 77)
     result = compare(problem, {name: learned}, max_iter=max(k or 20 for k in expected) + 10)
     for eps, k in zip(LEVELS, expected, strict=True):

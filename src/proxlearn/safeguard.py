@@ -7,8 +7,8 @@ fails, FISTA with restart takes over from the best point for a stretch of iterat
 is tried again from the best point, and from now on it has to be as fast as FISTA was, and at least
 `SLOWEST`. Each stretch is `GROWTH` times longer than the last.
 
-Whatever the weights, the certified upper bound U on F(best) goes to F* (for bounded level sets and a
-known gap). Either the rule fails finitely often, then the merit falls geometrically; or there are
+Whatever the weights, the certified upper bound U on F(best) goes to F* (for bounded level sets and
+a known gap). Either the rule fails finitely often, then the merit falls geometrically; or there are
 infinitely many stretches. Each begins with a proximal gradient step from the best point, whose
 descent lemma lowers U by at least |G(best)|^2 / (2 L), so G(best) -> 0, and F(best) - F* is at most
 |G| times the diameter of the level set. Without a gap the residual takes its place.

@@ -15,6 +15,7 @@ from proxlearn.attempts import Attempts, attempt
 from proxlearn.batch import select
 from proxlearn.errors import InputError
 from proxlearn.optimizers import Optimizer
+from proxlearn.penalties import NonNegative, Zero
 from proxlearn.problem import Certificate, Problem
 from proxlearn.rules import Learnable
 from proxlearn.safeguard import Safeguarded, SafeState
@@ -173,6 +174,8 @@ class _Run:
         self.gradient = int(not problem.f.gradients_are_free)
         # Losses of A x with a penalty like l1 have a gap: nothing less than it will do.
         self.gapless = not (isinstance(problem.f, GLM) and problem.r.level() is not None)
+        # Here a gap exists at some points by chance, and at most not: the residual decides.
+        self.by_chance = isinstance(problem.r, (NonNegative, Zero))
         self.rows: list[tuple[Tensor, Tensor, Tensor, float]] | None = [] if record else None
         self.exact = problem.to(torch.float64) if record else None
         self._record()
@@ -240,9 +243,10 @@ class _Run:
             lower = torch.maximum(self.lower[found.rows], found.lower)
             self.lower[found.rows] = lower
             solved = found.objective - lower <= self.tol * found.objective.abs()
-            if self.gapless and bool(lower.isneginf().any()):
+            unknown = lower.isneginf() | self.by_chance
+            if self.gapless and bool(unknown.any()):
                 small = found.residual <= self.tol * self._scale[found.rows]
-                solved = solved | (lower.isneginf() & small)
+                solved = solved | (unknown & small)
             solved = solved & found.objective.isfinite()
             self.x[found.rows[solved]] = found.x[solved]
             self.attempts.failed(found, ~solved, self.k)
@@ -265,7 +269,7 @@ class _Run:
     def _claimed(self, upper: Tensor, lower: Tensor) -> Tensor:
         """Instances whose free bounds say that they are solved, and whose next check is due."""
         claimed = upper - lower <= self.tol * upper.abs()
-        unknown = lower.isneginf()
+        unknown = lower.isneginf() | self.by_chance
         if self.gapless and bool(unknown.any()):
             small = self.problem.residual(self.state.at) <= self.tol * self._scale[self.index]
             claimed = claimed | (unknown & small)
@@ -298,9 +302,10 @@ class _Run:
         known = (c.objective - self.lower[where]).clamp(min=0)
         c = Certificate(c.objective, torch.fmin(c.gap, known))
         holds = (c.gap <= self.tol * c.objective.abs()) & c.objective.isfinite()
-        if self.gapless and bool(c.gap.isinf().any()):
+        unknown = c.gap.isinf() | self.by_chance
+        if self.gapless and bool(unknown.any()):
             small = problem.residual(problem.f.evaluate(x)) <= self.tol * self._scale[where]
-            holds = holds | (c.gap.isinf() & c.objective.isfinite() & small)
+            holds = holds | (unknown & c.objective.isfinite() & small)
         return c, holds
 
     def _record(self) -> None:
