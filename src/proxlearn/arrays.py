@@ -1,5 +1,6 @@
 """Third-party arrays become tensors here and nowhere else, validated."""
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -68,7 +69,9 @@ def to_operator(name: str, value: Any) -> Operator:
     if hasattr(value, "matvec") and hasattr(value, "rmatvec"):
         if len(getattr(value, "shape", ())) != 2:
             raise InputError(f"{name} has matvec and rmatvec but no shape (m, n); give it one")
-        return _nonempty(name, MatrixFree(value, dtype=_real_dtype(name, value)))
+        operator = _nonempty(name, MatrixFree(value, dtype=_real_dtype(name, value)))
+        _check_adjoint(name, operator)
+        return operator
     tensor = to_tensor(name, value)
     if tensor.ndim not in (2, 3):
         raise InputError(
@@ -77,6 +80,20 @@ def to_operator(name: str, value: Any) -> Operator:
     if tensor.ndim == 3 and tensor.shape[0] == 0:
         raise InputError(f"{name} has shape {tuple(tensor.shape)}: an empty batch; give a problem")
     return _nonempty(name, Dense(tensor))
+
+
+def _check_adjoint(name: str, A: Operator) -> None:
+    """<A x, r> = <x, A^T r> for random x and r: one product with each."""
+    generator = torch.Generator().manual_seed(0)
+    x, r = (torch.randn(1, size, generator=generator, dtype=A.dtype) for size in A.shape[::-1])
+    z, g = A.forward(x), A.adjoint(r)
+    left, right = float((z * r).sum()), float((x * g).sum())
+    size = max(float(z.norm() * r.norm()), float(x.norm() * g.norm()))
+    if math.isfinite(size) and not abs(left - right) <= 1e-3 * size:
+        raise InputError(
+            f"{name}'s rmatvec is not the adjoint of its matvec: <A x, r> is {left:.6g} and "
+            f"<x, A^T r> is {right:.6g} for the same x and r; correct one of them"
+        )
 
 
 def _real_dtype(name: str, value: Any) -> torch.dtype:

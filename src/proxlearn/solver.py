@@ -70,7 +70,7 @@ def solve(
 
     >>> import torch, proxlearn as pl
     >>> problem = pl.lasso(torch.eye(2).double(), [3.0, 0.5], lam=1.0)
-    >>> solution = pl.solve(problem)
+    >>> solution = pl.solve(problem, "fista-restart")
     >>> solution.x
     tensor([2., 0.], dtype=torch.float64)
     >>> print(solution)
@@ -314,7 +314,8 @@ class _Run:
         began = time.perf_counter()
         elapsed = self.seconds()
         c = self.exact.certificate(self.x.double())
-        self.rows.append((c.objective, c.gap, self.grad_evals.clone(), elapsed))
+        gap = torch.fmin(c.gap, (c.objective - self.lower).clamp(min=0))
+        self.rows.append((c.objective, gap, self.grad_evals.clone(), elapsed))
         self.paused += time.perf_counter() - began
 
     def solution(self, unfinished: Status) -> Solution:
@@ -340,7 +341,7 @@ class _Run:
     def _take_best(self) -> None:
         """Where a safeguarded solve ran out, its best point instead of its last one."""
         local = (~self.ended).nonzero()[:, 0]
-        if not isinstance(self.state, SafeState) or self.k == 0 or not len(local):
+        if not isinstance(self.state, SafeState) or self.tol == 0 or not len(local):
             return
         problem, rows = self.problem.select(local), self.index[local]
         best = self.state.best[local]
