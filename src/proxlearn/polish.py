@@ -254,7 +254,7 @@ def _newton_cg(problem: Problem, x: Tensor, piece: Piece, tol: float) -> tuple[T
     live, w = piece.free, x
     cost = torch.zeros(len(x), dtype=torch.float64, device=x.device)
     working = torch.ones_like(cost, dtype=torch.bool)
-    while bool((cost < CG_STEPS).all() & working.any()):
+    while bool(working.any()):
         at = f.evaluate(w)
         assert at.dual is not None
         slopes = (at.grad + piece.slope + piece.curvature * w) * live * working[:, None]
@@ -268,6 +268,7 @@ def _newton_cg(problem: Problem, x: Tensor, piece: Piece, tol: float) -> tuple[T
         scale = (at.value + problem.r.value(w)).abs()
         small = -(step * slopes).sum(-1) <= 0.02 * tol * scale
         working = working & (pinned.any(-1) | ~small) & w.isfinite().all(-1)
+        working = working & (cost < CG_STEPS)
     return w, cost
 
 
