@@ -102,8 +102,8 @@ def gradient_ratios(name: str, learned: Optimizer, family: str) -> dict[str, flo
         total += WIDE_COUNT
     ratio = torch.cat(ratios, 1)
     return {
-        "median ratio to 1e-3": round(float(ratio[0].median()), 3),
-        "median ratio to 1e-6": round(float(ratio[1].median()), 3),
+        "median ratio to 1e-3": round(float(ratio[0].nanmedian()), 3),
+        "median ratio to 1e-6": round(float(ratio[1].nanmedian()), 3),
         "instances": ratio.shape[1],
         "left out": total - ratio.shape[1],
         "not reached": int(ratio[1].isinf().sum()),
