@@ -97,10 +97,10 @@ def test_lam_above_lam_max_gives_zero_at_once():
 def test_separable_data_with_a_tiny_lam_is_not_called_solved_wrongly(lam):
     problem = separable(lam)
     solution = pl.solve(problem, max_iter=500)
-    c = problem.certificate(solution.x[None])
+    other = pl.solve(problem, "fista-restart", tol=1e-9, max_iter=2000).objective
+    assert (solution.objective - solution.gap <= other * (1 + 1e-12)).all()
     if solution.solved:
-        assert c.objective - solution.gap <= c.objective
-        assert (solution.gap <= 1e-6 * solution.objective).all()
+        assert (solution.objective <= other * (1 + 1e-6)).all()
     else:
         assert solution.status[0] == pl.Status.MAX_ITER
 
@@ -108,10 +108,13 @@ def test_separable_data_with_a_tiny_lam_is_not_called_solved_wrongly(lam):
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_numbers_at_the_end_of_the_range_end_with_a_status(scale):
     solution = pl.solve(pl.lasso(scale * A, b, lam=1.0), max_iter=200)
-    assert len(solution.status) == 1
     assert solution.x.isfinite().all()
-    if solution.solved:
-        assert solution.gap.isfinite().all()
+    if scale < 1:  # lam is far above lam_max
+        assert solution.solved
+        assert (solution.x == 0).all()
+    elif solution.solved:
+        assert (solution.gap <= 1e-6 * solution.objective).all()
+        assert solution.objective.item() <= 0.5 * b @ b
 
 
 def test_one_broken_instance_does_not_disturb_the_others():

@@ -24,7 +24,8 @@ from proxlearn.errors import InputError
 from proxlearn.operators import Dense
 from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Problem
-from proxlearn.scheme import Coefficients, Rule, Scheme, View
+from proxlearn.rules.observed import Observed
+from proxlearn.scheme import Coefficients, Scheme, View
 from proxlearn.smooth import GLM, LeastSquares
 from proxlearn.solution import Status
 from proxlearn.solver import Progress, most_iterations, solve
@@ -90,43 +91,6 @@ class Case:
         problem = replace(self.problem, f=replace(f, **changes), r=replace(r, **numbers))  # type: ignore[type-var]
         unit = t / s
         return Case(problem, unit * self.minimiser, t**2 * self.minimum, unit * self.start)
-
-
-@dataclass(frozen=True)
-class Observed:
-    """A rule that shows what it chooses: `look(view, coefficients)` is called at every iteration.
-
-    >>> import proxlearn as pl
-    >>> seen = []
-    >>> problem = pl.lasso([[2.0, 0.0], [0.0, 1.0]], [1.0, 1.0], lam=0.1)
-    >>> rule = Observed(pl.rules.Ista(), lambda view, c: seen.append(round(c.p.item(), 6)))
-    >>> _ = pl.solve(problem, pl.Scheme(rule), tol=0, max_iter=2)
-    >>> seen
-    [0.25, 0.25]
-    """
-
-    rule: Rule
-    look: Callable[[View, Coefficients], None]
-
-    @property
-    def looks_at(self) -> str:
-        """As the rule itself."""
-        return self.rule.looks_at
-
-    @property
-    def gradients(self) -> int:
-        """As the rule itself."""
-        return self.rule.gradients
-
-    def init(self, problem: Problem, x0: Tensor) -> Any:
-        """As the rule itself."""
-        return self.rule.init(problem, x0)
-
-    def __call__(self, view: View, memory: Any) -> tuple[Coefficients, Any]:
-        """What the rule chooses, shown."""
-        coefficients, memory = self.rule(view, memory)
-        self.look(view, coefficients)
-        return coefficients, memory
 
 
 def audit(

@@ -2,8 +2,6 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -15,12 +13,13 @@ from proxlearn.arrays import start_point
 from proxlearn.errors import InputError
 from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Problem
-from proxlearn.scheme import Coefficients, Rule, Scheme, View
+from proxlearn.rules.observed import Observed
+from proxlearn.scheme import Coefficients, Scheme, View
 from proxlearn.solver import Progress, solve
 
 Arrays = dict[str, npt.NDArray[Any]]
 Told = Callable[[int], None] | None
-BARE = {name: False for name in ("safeguard", "polish") if name in signature(solve).parameters}
+BARE = {"safeguard": False, "polish": False}
 """A method is measured by itself: whatever `solve` can do to help it is switched off."""
 
 
@@ -71,34 +70,6 @@ def record_gap(
     }
 
 
-@dataclass(frozen=True)
-class _Watched:
-    """A rule whose b1 and b2 are looked at on the way."""
-
-    rule: Rule
-    seen: list[tuple[Tensor, Tensor]]
-
-    @property
-    def looks_at(self) -> str:
-        return self.rule.looks_at
-
-    @property
-    def gradients(self) -> int:
-        return self.rule.gradients
-
-    def init(self, problem: Problem, x0: Tensor) -> Any:
-        return self.rule.init(problem, x0)
-
-    def __call__(self, view: View, memory: Any) -> tuple[Coefficients, Any]:
-        coefficients, memory = self.rule(view, memory)
-        b1, b2 = (
-            torch.as_tensor(b, dtype=view.x.dtype, device=view.x.device).expand_as(view.x)
-            for b in (coefficients.b1, coefficients.b2)
-        )
-        self.seen.append((b1.norm(dim=-1).double(), b2.norm(dim=-1).double()))
-        return coefficients, memory
-
-
 def record_bias(problem: Problem, optimizer: Any, iterations: int, told: Told = None) -> Arrays:
     """b1 and b2, their norms (K, B) at iterations 0, ..., K-1, and seconds (K,)."""
     rule: Any = getattr(optimizer, "rule", None)
@@ -112,7 +83,13 @@ def record_bias(problem: Problem, optimizer: Any, iterations: int, told: Told = 
         if told is not None:
             told(progress.iteration)
 
-    watched = Scheme(_Watched(rule, seen))
+    def look(view: View, c: Coefficients) -> None:
+        x = view.x
+        b1, b2 = (torch.as_tensor(b, dtype=x.dtype, device=x.device) for b in (c.b1, c.b2))
+        b1, b2 = b1.expand_as(x), b2.expand_as(x)
+        seen.append((b1.norm(dim=-1).double(), b2.norm(dim=-1).double()))
+
+    watched = Scheme(Observed(rule, look))
     solve(problem, watched, tol=0, max_iter=iterations, callback=watch, **BARE)
     if any(len(b1) != problem.batch for b1, _ in seen) or len(seen) != iterations:
         raise InputError(f"the rule broke down on some instance within {iterations} iterations")
