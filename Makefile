@@ -50,6 +50,7 @@ format: setup  ## let ruff fix and format
 	$(BIN)/ruff format .
 
 docs: setup  ## build the documentation into docs/_build/html; warnings are errors
+	@rm -rf docs/api  # generated: pages of what is gone would be warnings
 	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
 	@echo "wrote docs/_build/html/index.html (open it in a browser)"
 
