@@ -1,10 +1,13 @@
 """Claims on shared files: who works on what, without a server and without locks.
 
 A claim is a file made with O_EXCL, so that one worker gets it. Its owner renews the time of the
-file while it works; a claim that was not renewed for `stale` seconds, or whose owner is a dead
-process of this machine, is renamed away, which again only one worker can do. Ages are differences
-of times that the file system gave, so that the clocks of the hosts do not matter. A mistake (an
-owner that was suspended and wakes up) costs work done twice, nothing else.
+file while it works. A claim that was not renewed for `stale` seconds, or whose owner is a dead
+process of this machine, is succeeded, never removed, by the next generation (`x.claim`,
+`x.claim.1`, `x.claim.2`): again a file made with O_EXCL, so that one worker gets it, however many
+found the old one dead. The newest generation counts. Its owner removes them all in the end, oldest
+first, so that who judged one of them long ago finds it gone. Ages are differences of times that the
+file system gave, so that the clocks of the hosts do not matter. A mistake (an owner that was
+suspended and wakes up) costs work done twice, nothing else.
 """
 
 import json
@@ -25,37 +28,55 @@ from proxlearn.errors import InputError
 @contextmanager
 def claimed(path: Path, stale: float) -> Iterator[bool]:
     """True where the claim `path` is ours until the end of the block; False where it is not."""
-    token = _take(path, stale)
-    if token is None:
+    token = secrets.token_hex(8)
+    generations = _take(path, stale, token)
+    if not generations:
         yield False
         return
     done = threading.Event()
-    heart = threading.Thread(target=_beat, args=(path, token, stale / 4, done), daemon=True)
+    ours = generations[-1]
+    heart = threading.Thread(target=_beat, args=(ours, token, stale / 4, done), daemon=True)
     heart.start()
     try:
         yield True
     finally:
         done.set()
         heart.join()
-        if _owner(path).get("token") == token:
-            with suppress(OSError):
-                path.unlink()
+        if _owner(ours).get("token") == token:
+            _remove(generations)
 
 
-def _take(path: Path, stale: float) -> str | None:
-    """The token of a new claim, or None where another worker has it."""
-    _remove_if_dead(path, stale)
-    token = secrets.token_hex(8)
-    owner = {"host": socket.gethostname(), "pid": os.getpid(), "place": _place(), "token": token}
+def _take(path: Path, stale: float, token: str) -> list[Path]:
+    """The generations of the claim, the last of them ours; none where another worker has it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as stream:
-            json.dump(owner, stream)
-    except FileExistsError:
-        return None
+        generations, seen = _dead(path, stale)
+        ours = _generation(path, len(generations))
+        _create(ours, token)
+        if generations and _Seen.at(generations[-1]) != seen:
+            _remove([ours])  # renewed or removed while it was judged
+            return []
+    except (FileExistsError, FileNotFoundError):
+        return []  # another worker was faster
     except OSError as error:
         raise InputError(f"claim {path} cannot be written: {error.strerror or error}") from None
-    return token
+    return [*generations, ours]
+
+
+def _create(path: Path, token: str) -> None:
+    owner = {"host": socket.gethostname(), "pid": os.getpid(), "place": _place(), "token": token}
+    with path.open("x", encoding="utf-8") as stream:
+        json.dump(owner, stream)
+
+
+def _remove(generations: list[Path]) -> None:
+    for path in generations:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _generation(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.name}.{number}") if number else path
 
 
 def _beat(path: Path, token: str, seconds: float, done: threading.Event) -> None:
@@ -74,24 +95,24 @@ class _Seen:
     changed: int
 
     @classmethod
-    def at(cls, path: Path) -> "_Seen":
-        return cls(path.read_text(encoding="utf-8"), path.stat().st_mtime_ns)
+    def at(cls, path: Path) -> "_Seen | None":
+        try:
+            return cls(path.read_text(encoding="utf-8"), path.stat().st_mtime_ns)
+        except FileNotFoundError:
+            return None
 
 
-def _remove_if_dead(path: Path, stale: float) -> None:
-    """Rename a dead claim away. Where a live one was caught in its place, it is put back."""
-    try:
-        seen = _Seen.at(path)
-        if not _is_dead(_parse(seen.text)) and age(path) < stale:
-            return
-        aside = path.with_name(f"{path.name}-{secrets.token_hex(8)}")
-        path.rename(aside)
-        if _Seen.at(aside) == seen:
-            aside.unlink()
-        else:
-            aside.rename(path)
-    except OSError:
-        return  # another worker was faster, or there is no claim
+def _dead(path: Path, stale: float) -> tuple[list[Path], _Seen | None]:
+    """All generations, the newest as it was judged dead; FileExistsError where it is alive."""
+    generations: list[Path] = []
+    while (newest := _generation(path, len(generations))).exists():
+        generations.append(newest)
+    if not generations:
+        return generations, None
+    seen = _Seen.at(generations[-1])
+    if seen is None or (not _is_dead(_parse(seen.text)) and age(generations[-1]) < stale):
+        raise FileExistsError(generations[-1])
+    return generations, seen
 
 
 def age(path: Path) -> float:

@@ -29,9 +29,7 @@ POLL = 0.5
 """Seconds between looks at shards that others work on."""
 LOOK = 2.0
 """Least seconds between two looks at what others have finished, for the progress."""
-LEFTOVER = re.compile(
-    r"\.[0-9a-f]{16}\.(npz|error|json|clock)|\.\d{10}-\d{10}\.claim(-[0-9a-f]{16})?"
-)
+LEFTOVER = re.compile(r"\.[0-9a-f]{16}\.(npz|error|json|clock)|\.\d{10}-\d{10}\.claim(\.\d+)?")
 
 
 @dataclass(frozen=True)
