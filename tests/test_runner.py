@@ -14,7 +14,7 @@ from proxlearn.checkpoint import Learned, build
 from proxlearn.cli import main
 from proxlearn.comparison import compare
 from proxlearn.errors import InputError
-from proxlearn.experiments import record, runner
+from proxlearn.experiments import methods, record, runner
 from proxlearn.experiments.base import FromData, Scale, Setting
 from proxlearn.experiments.cache import _code, fingerprint
 from proxlearn.report import parquet
@@ -73,6 +73,34 @@ def test_another_number_of_instances(tmp_path):
     assert card["count"] == 4
     assert card["command"] == "proxlearn reproduce tiny --scale quick --count 4 --out DIR"
     assert set(parquet.read(outcome.rows)["instance"]) == {-1, 0, 1, 2, 3}
+
+
+def test_a_run_of_less_than_the_full_size_says_so(tmp_path):
+    outcome = runner.run(tiny(), "paper", tmp_path, count=3, iterations=35)
+    card = json.loads(outcome.card.read_text())
+    assert "--count 3 --iterations 35" in card["command"]
+    assert (card["count"], card["iterations"]) == (3, 35)
+    assert parquet.read(outcome.rows)["iteration"].max() == 35
+    assert card["notes"] == ["Smaller than the full size: 3 of 8 instances, 35 of 40 iterations."]
+    whole = runner.run(tiny(), "paper", tmp_path)
+    assert json.loads(whole.card.read_text())["notes"] == []
+
+
+def test_adam_has_the_values_tuned_for_the_family(tmp_path):
+    tuned = replace(LASSO, trained_on="gaussian-lasso")
+    experiment = tiny(settings=(Setting("", tuned, ("adam", "ista")),))
+    first = runner.run(tiny(settings=(Setting("", LASSO, ("adam", "ista")),)), "quick", tmp_path)
+    plain = parquet.read(first.rows)
+    assert "adam: default values" in json.loads(first.card.read_text())["notes"][-1]
+    outcome = runner.run(experiment, "quick", tmp_path)
+    assert outcome.computed == 3  # Adam in three blocks: its values are part of the key
+    assert "adam: alpha 0.01, beta1 0.95" in json.loads(outcome.card.read_text())["notes"][-1]
+    rows = parquet.read(outcome.rows)
+    adam = (rows["optimizer"] == "adam") & (rows["iteration"] == 30)
+    assert (rows["gap"][adam] != plain["gap"][adam]).all()
+    problem, optimizer = LASSO.block(0, 2, 0), pl.tuning.tuned("adam", "gaussian-lasso")
+    expected = record.record_gap(problem, optimizer, 30)["objective"][30]
+    np.testing.assert_allclose(rows["objective"][adam][1:3], expected, rtol=1e-6)
 
 
 def test_an_unchanged_experiment_is_not_repeated(tmp_path, monkeypatch):
@@ -195,7 +223,7 @@ def test_missing_models_are_named_in_one_line(tmp_path):
         runner.run(experiment, "quick", tmp_path)
     assert "\n" not in str(caught.value)
     assert files(tmp_path) == []
-    assert runner.missing(experiment) == ["lasso-none", "lasso-nil"]
+    assert methods.missing(experiment) == ["lasso-none", "lasso-nil"]
 
 
 @pytest.mark.parametrize(
@@ -204,6 +232,7 @@ def test_missing_models_are_named_in_one_line(tmp_path):
         ({"scale": "huge"}, "unknown scale 'huge'"),
         ({"optimizers": []}, "no optimizers"),
         ({"count": 0}, "count is 0; expected at least one"),
+        ({"iterations": 0}, "iterations is 0; expected at least one"),
         ({"optimizers": ["fast"]}, "unknown optimizer 'fast'"),
     ],
 )

@@ -19,6 +19,9 @@ def reproduce(
     count: Annotated[
         int | None, typer.Option(min=1, help="Another number of instances than the scale's.")
     ] = None,
+    iterations: Annotated[
+        int | None, typer.Option(min=1, help="Another number of iterations than the scale's.")
+    ] = None,
     optimizers: Annotated[
         str | None, typer.Option(help="Other optimizers, with commas between them.")
     ] = None,
@@ -39,7 +42,7 @@ def reproduce(
     if what not in ("all", "claims"):
         experiments.get(what)
     names = {"all": experiments.NAMES, "claims": ()}.get(what, (what,))
-    options: dict[str, Any] = {"seed": seed, "count": count}
+    options: dict[str, Any] = {"seed": seed, "count": count, "iterations": iterations}
     if optimizers is not None:
         options["optimizers"] = [n.strip() for n in optimizers.split(",") if n.strip()]
     code = _run(names, scale, out, options)
@@ -51,7 +54,7 @@ def _list() -> int:
     from rich.table import Table
 
     from proxlearn import experiments
-    from proxlearn.experiments.runner import missing
+    from proxlearn.experiments.methods import missing
 
     table = Table()
     for column in ("name", "paper", "what", "missing models"):

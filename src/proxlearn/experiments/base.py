@@ -48,6 +48,8 @@ class Problems(ABC):
 
     text: str
     """What they are, in words."""
+    trained_on: str | None
+    """The family that learned rules for them are trained on, and Adam and AdamHD tuned on."""
 
     @abstractmethod
     def block(self, first: int, last: int, seed: int) -> Problem:
@@ -71,6 +73,7 @@ class FromFamily(Problems):
 
     family: Family
     text: str
+    trained_on: str | None = None
     dtype: torch.dtype = torch.float32
 
     def block(self, first: int, last: int, seed: int) -> Problem:
@@ -93,6 +96,7 @@ class FromData(Problems):
 
     load: Callable[[], Problem]
     text: str
+    trained_on: str | None = None
 
     @cached_property
     def problem(self) -> Problem:

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from proxlearn import __version__, zoo
-from proxlearn import optimizers as registry
+from proxlearn import __version__
 from proxlearn.comparison import Watch
 from proxlearn.comparison import optimum as certified_optimum
 from proxlearn.errors import InputError, unknown
-from proxlearn.experiments import NAMES
+from proxlearn.experiments import NAMES, methods
 from proxlearn.experiments.base import Experiment, Setting
 from proxlearn.experiments.cache import Cache, core_digest, fingerprint
 from proxlearn.experiments.record import Arrays, record_bias, record_gap
@@ -51,18 +50,22 @@ def run(
     seed: int = 0,
     optimizers: Sequence[str] | None = None,
     count: int | None = None,
+    iterations: int | None = None,
     watch: Watch | None = None,
 ) -> Outcome:
     """Write `<name>.parquet` and `<name>.json` to `out`; finished parts are kept in `out/.cache`.
 
-    `optimizers` replaces the experiment's own, `count` the number of instances of the scale.
+    `optimizers` replaces the experiment's own, `count` and `iterations` the numbers of the scale.
     """
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
     if count is not None and count < 1:
         raise InputError(f"count is {count}; expected at least one instance")
+    if iterations is not None and iterations < 1:
+        raise InputError(f"iterations is {iterations}; expected at least one")
     parquet.require_pyarrow()
-    job = _Job(experiment, scale, seed, _methods(experiment, optimizers), count, watch)
+    asked = {"count": count, "iterations": iterations}
+    job = _Job(experiment, scale, seed, methods.chosen(experiment, optimizers), asked, watch)
     folder = check_folder(out)
     cache = Cache(folder / ".cache")
     parts = [columns for setting in job.settings for columns in job.rows(setting, cache)]
@@ -74,28 +77,6 @@ def run(
     return Outcome(rows, card, cache.made, cache.found)
 
 
-def missing(experiment: Experiment) -> list[str]:
-    """The models that the experiment needs and that are not shipped."""
-    return [n for n in experiment.optimizers() if n not in registry.NAMES and not zoo.has(n)]
-
-
-def _methods(experiment: Experiment, given: Sequence[str] | None) -> dict[str, Optimizer]:
-    """All optimizers by name, before any work is done."""
-    if given is not None:
-        if not given:
-            raise InputError("no optimizers were given; expected at least one name")
-        if experiment.measure == "bias" and len(given) > 1:
-            raise InputError(f"{experiment.name} looks at one rule; {len(given)} were given")
-        return {name: registry.get(name) for name in given}
-    absent = missing(experiment)
-    if absent:
-        raise InputError(
-            f"{experiment.name} needs the models {', '.join(absent)}, which are not there: train "
-            f"them (python -m proxlearn.zoo {absent[0]}), or name others with --optimizers"
-        )
-    return {name: registry.get(name) for name in experiment.optimizers()}
-
-
 class _Job:
     """An experiment at one scale with one seed."""
 
@@ -104,15 +85,14 @@ class _Job:
         experiment: Experiment,
         scale: str,
         seed: int,
-        methods: dict[str, Optimizer],
-        count: int | None,
+        chosen: tuple[str, ...],
+        asked: dict[str, int | None],
         watch: Watch | None,
     ):
         self.experiment, self.scale, self.seed, self.watch = experiment, scale, seed, watch
-        self.methods, self.given_count = methods, count
-        self.size = experiment.scale(scale)
-        if count is not None:
-            self.size = replace(self.size, count=count)
+        self.chosen = chosen
+        self.asked = {name: n for name, n in asked.items() if n is not None}
+        self.size = replace(experiment.scale(scale), **self.asked)
         self.own = set(experiment.optimizers())
         self.settings = [s for s in experiment.settings if self.names(s)]
         self.worst = 0.0
@@ -123,13 +103,14 @@ class _Job:
         fits = setting.step == "right"
         return [
             name
-            for name in self.methods
+            for name in self.chosen
             if name in setting.optimizers or (name not in self.own and (fits or name in STEPPED))
         ]
 
     def rows(self, setting: Setting, cache: Cache) -> Iterator[Any]:
         """The rows of each optimizer."""
         names = self.names(setting)
+        optimizers = methods.made(names, setting.problems)
         done: dict[str, list[Arrays]] = {name: [] for name in names}
         best: list[Arrays] = []
         problems = setting.at(self.scale)
@@ -137,13 +118,13 @@ class _Job:
         self.counts[setting.name] = count
         for first in range(0, count, self.experiment.block):
             last = min(first + self.experiment.block, count)
-            block = _Block(self, setting, first, last)
+            block = _Block(self, setting, optimizers, first, last)
             for name in names:
                 done[name].append(cache.get(*block.run(name)))
             if self.experiment.measure == "gap":
                 best.append(cache.get(*block.optimum()))
         if self.experiment.measure == "bias":
-            yield from self._bias_rows(setting, done)
+            yield from self._bias_rows(setting, optimizers, done)
         else:
             yield from self._gap_rows(setting, done, best)
 
@@ -162,12 +143,17 @@ class _Job:
             labels = self._labels(setting, name)
             yield parquet.columns_of(labels, objective[name], gap, spent, seconds)
 
-    def _bias_rows(self, setting: Setting, done: dict[str, list[Arrays]]) -> Iterator[Any]:
+    def _bias_rows(
+        self,
+        setting: Setting,
+        optimizers: dict[str, Optimizer],
+        done: dict[str, list[Arrays]],
+    ) -> Iterator[Any]:
         for model, parts in done.items():
             for which in ("b1", "b2"):
                 norms = _join(parts, which)
                 k = np.arange(len(norms))[:, None] + np.zeros_like(norms)
-                spent, none = self.methods[model].gradients * k, np.full_like(norms, np.nan)
+                spent, none = optimizers[model].gradients * k, np.full_like(norms, np.nan)
                 labels = self._labels(setting, which)
                 yield parquet.columns_of(labels, none, norms, spent, _total(parts))
 
@@ -183,10 +169,10 @@ class _Job:
     def card(self, given: Sequence[str] | None) -> dict[str, Any]:
         """What was run, for readers of the rows."""
         e = self.experiment
-        shown = ["b1", "b2"] if e.measure == "bias" else list(self.methods)
+        shown = ["b1", "b2"] if e.measure == "bias" else list(self.chosen)
         command = f"proxlearn reproduce {e.name} --scale {self.scale}"
         command += f" --seed {self.seed}" if self.seed else ""
-        command += f" --count {self.given_count}" if self.given_count is not None else ""
+        command += "".join(f" --{name} {n}" for name, n in self.asked.items())
         command += f" --optimizers {','.join(given)}" if given is not None else ""
         problems = {s.name: s.at(self.scale).text for s in self.settings}
         return {
@@ -209,10 +195,21 @@ class _Job:
             "iterations": self.size.iterations,
             "optimizers": [{"name": n, "label": e.label(n)} for n in shown],
             "levels": list(LEVELS),
-            "notes": list(e.notes),
+            "notes": [*self._size_notes(), *e.notes, *self._value_notes()],
             "optimum": self._optimum_note(),
             "y": e.y,
         }  # fmt: skip
+
+    def _size_notes(self) -> list[str]:
+        full, here = self.experiment.paper, self.size
+        sizes = {"instances": (here.count, full.count)}
+        sizes["iterations"] = (here.iterations, full.iterations)
+        fewer = [f"{n} of {most} {what}" for what, (n, most) in sizes.items() if n < most]
+        return [f"Smaller than the full size: {', '.join(fewer)}."] if fewer else []
+
+    def _value_notes(self) -> list[str]:
+        found = [methods.notes(self.names(s), s.problems) for s in self.settings]
+        return list(dict.fromkeys(line for lines in found for line in lines))
 
     def _optimum_note(self) -> str | None:
         if self.experiment.measure == "bias":
@@ -231,6 +228,7 @@ class _Block:
 
     job: _Job
     setting: Setting
+    optimizers: dict[str, Optimizer]
     first: int
     last: int
 
@@ -246,7 +244,7 @@ class _Block:
 
     def run(self, name: str) -> tuple[dict[str, Any], Callable[[], Arrays]]:
         """Key and computation of one optimizer."""
-        job, optimizer = self.job, self.job.methods[name]
+        job, optimizer = self.job, self.optimizers[name]
         measure, K = job.experiment.measure, job.size.iterations
         more: dict[str, Any] = {"measure": measure, "iterations": K, "step": self.setting.step}
         more |= {"timed": job.experiment.name} if job.experiment.timed else {}

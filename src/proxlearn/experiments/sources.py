@@ -9,18 +9,24 @@ from proxlearn.families import GaussianLasso, GaussianLogistic
 from proxlearn.ksvd import ksvd
 from proxlearn.problem import Problem
 
-LASSO = FromFamily(GaussianLasso(), "LASSO 250x500, 50 non-zeros, lambda 0.1, float32")
+LASSOS, LOGISTICS = "gaussian-lasso", "gaussian-logistic"
+"""Families that rules are trained on."""
+
+LASSO = FromFamily(GaussianLasso(), "LASSO 250x500, 50 non-zeros, lambda 0.1, float32", LASSOS)
 LARGE_LASSO = FromFamily(
     GaussianLasso(m=2500, n=5000, nonzeros=500),
     "LASSO 2500x5000, 500 non-zeros, lambda 0.1, float32",
+    LASSOS,
 )
 LARGER_LASSO = FromFamily(
     GaussianLasso(m=1000, n=2000, nonzeros=200),
     "LASSO 1000x2000, 200 non-zeros, lambda 0.1, float32",
+    LASSOS,
 )
 LOGISTIC = FromFamily(
     GaussianLogistic(),
     "logistic regression, 1000 samples, 50 features, 20 non-zeros, lambda 0.1, float32",
+    LOGISTICS,
 )
 
 
@@ -46,14 +52,17 @@ def _pictures(per_class: int) -> Problem:
 
 
 SPAMBASE = FromData(
-    _spambase, "Spambase, 4601 samples, 57 standardised features, lambda 0.1, float64"
+    _spambase, "Spambase, 4601 samples, 57 standardised features, lambda 0.1, float64", LOGISTICS
 )
 IONOSPHERE = FromData(
-    _ionosphere, "Ionosphere, 351 samples, 34 standardised features, lambda 0.1, float64"
+    _ionosphere,
+    "Ionosphere, 351 samples, 34 standardised features, lambda 0.1, float64",
+    LOGISTICS,
 )
 PATCHES = FromData(
     _patches,
     "LASSO 64x128: 8x8 patches of BSDS500 in a K-SVD dictionary of theirs, lambda 0.5, float64",
+    LASSOS,
 )
 PICTURES = FromData(
     lambda: _pictures(500), "CIFAR-10, 5000 pictures in [0, 1], 10 classes, lambda 1e-4, float32"
