@@ -157,7 +157,7 @@ def test_a_large_page_stays_small():
     curve = data_of(text)[0][0]["methods"][0]["mean"]
     assert curve["k"][:20] == list(range(20))
     assert curve["k"][-1] == 10_000
-    assert len(curve["k"]) <= page.POINTS
+    assert len(curve["k"]) <= curves.POINTS
 
 
 def test_what_diverges_is_left_out_and_said():

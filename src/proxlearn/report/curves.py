@@ -21,6 +21,8 @@ FLOOR = 1e-12
 CEILING = 1e3
 """Largest value that is drawn, except at the start: what diverges must not flatten the rest."""
 
+POINTS = 200
+"""Most points of a drawn curve. Tables are made from all iterations."""
 INSIDE = 5
 """Most methods whose names find room within the axes."""
 
@@ -46,10 +48,10 @@ def convergence(experiment: Experiment) -> "Figure":
         axes = figure.add_subplot(len(panels), 1, row)
         for method in panel.methods:
             i = experiment.place(method)
-            value = _floored(experiment, method.mean.value)
+            value, drawn = _floored(experiment, method.mean.value), some_of(len(method.mean.value))
             axes.semilogy(
-                method.mean.iteration,
-                value,
+                method.mean.iteration[drawn],
+                value[drawn],
                 color=COLOURS[i % len(COLOURS)],
                 linestyle=LINES[i % len(LINES)],
                 linewidth=2,
@@ -57,6 +59,15 @@ def convergence(experiment: Experiment) -> "Figure":
             )
         _dress(axes, experiment, panel)
     return figure
+
+
+def some_of(length: int) -> Array:
+    """Indices of at most `POINTS` points of a curve: all of the beginning, then ever fewer."""
+    if length <= POINTS:
+        return np.arange(length)
+    dense = POINTS // 3
+    rest = np.geomspace(dense, length - 1, POINTS - dense)
+    return np.unique(np.concatenate([np.arange(dense), rest.round().astype(int)]))
 
 
 def _floored(experiment: Experiment, value: Array) -> Array:

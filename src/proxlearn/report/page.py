@@ -28,8 +28,6 @@ from proxlearn.report.results import (
     read_json,
 )
 
-POINTS = 200
-"""Most points of a drawn curve. Tables are made from all iterations."""
 CLAIMS = "claims.json"
 
 
@@ -112,8 +110,8 @@ def _panel(experiment: Experiment, panel: Panel) -> dict[str, Any]:
 
 
 def _thinned(curve: Curve, floor: float | None, count: int) -> dict[str, list[Any]]:
-    """At most `POINTS` of a curve: all of the beginning, then ever fewer."""
-    chosen = _chosen(len(curve.iteration))
+    """At most `curves.POINTS` of a curve: all of the beginning, then ever fewer."""
+    chosen = curves.some_of(len(curve.iteration))
 
     def pick(values: Array, digits: int = 4) -> list[Any]:
         return [_short(v, digits) for v in values[chosen].astype(float).tolist()]
@@ -132,14 +130,6 @@ def _thinned(curve: Curve, floor: float | None, count: int) -> dict[str, list[An
     if curve.low is not None and curve.high is not None:
         drawn |= {"low": drawable(curve.low), "high": drawable(curve.high)}
     return drawn
-
-
-def _chosen(length: int) -> Array:
-    if length <= POINTS:
-        return np.arange(length)
-    dense = POINTS // 3
-    rest = np.geomspace(dense, length - 1, POINTS - dense)
-    return np.unique(np.concatenate([np.arange(dense), rest.round().astype(int)]))
 
 
 def _short(value: float, digits: int) -> float | int | None:
