@@ -23,6 +23,8 @@ CEILING = 1e3
 
 POINTS = 200
 """Most points of a drawn curve. Tables are made from all iterations."""
+LONG = 300
+"""Beyond so many iterations their axis is logarithmic: quick methods and slow ones are seen."""
 INSIDE = 5
 """Most methods whose names find room within the axes."""
 
@@ -82,7 +84,11 @@ def _dress(axes: "Axes", experiment: Experiment, panel: Panel) -> None:
         low = np.floor(np.log10(drawn.min()))
         high = np.ceil(np.log10(min(drawn.max(), max(first, CEILING))))
         axes.set_ylim(10**low, 10 ** max(high, low + 1))
-    axes.set_xlim(0, max(1, *(_end(experiment, m.mean) for m in panel.methods)))
+    last = max(1, *(_end(experiment, m.mean) for m in panel.methods))
+    if last > LONG:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:.0f}")
+    axes.set_xlim(1 if last > LONG else 0, last)
     axes.set_xlabel("iteration (one gradient each)" if _one_gradient(panel) else "iteration")
     axes.set_ylabel(experiment.y or "mean relative gap  (F − F*) / F*")
     axes.set_title(": ".join(filter(None, (experiment.title, panel.setting))), loc="left")

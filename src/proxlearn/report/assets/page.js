@@ -1,7 +1,7 @@
 "use strict";
 // Draws the plots of the page from the JSON in it, with their switches. Without it the tables remain.
 (() => {
-  const COLOURS = 7, CEILING = 1e3, FLOOR = 1e-12;
+  const COLOURS = 7, CEILING = 1e3, FLOOR = 1e-12, LONG = 300;
   const DASHES = [[], [10, 4], [3, 3], [10, 3, 3, 3]];
   const AXES = [["k", "iterations"], ["g", "gradients"], ["t", "time"]];
   const plots = [];
@@ -64,10 +64,12 @@
     constructor(figure, panel) {
       this.panel = panel;
       this.box = figure.querySelector(".canvas");
+      const what = panel.methods.every((m) => m.median) ? "median" : "mean";
+      const last = this.xEnd(panel.methods.map((m) => m[what]), "k");
       this.state = {
         x: "k",
-        scale: "linear",
-        what: panel.methods.every((m) => m.median) ? "median" : "mean",
+        scale: last > LONG ? "log" : "linear",
+        what,
         shown: panel.methods.map(() => true),
       };
       this.outputs = [];
