@@ -197,10 +197,11 @@ def test_norms_need_a_rule_of_the_scheme():
 def test_the_best_value_comes_close_and_its_bound_holds():
     problem = LOGISTIC.block(0, 1, 0)
     exact = pl.optimum(problem).item()
-    value, gap = best_value(problem, 300)
+    value, gap, fell = best_value(problem, 300)
+    assert 0 <= fell <= 1e-6 * exact  # nothing happens in the last of its rounds
     assert -1e-12 <= value - exact <= 1e-6 * exact
     assert value - gap <= exact + 1e-12
-    few, wide = best_value(problem, 2)
+    few, wide, _ = best_value(problem, 2)
     assert few > exact
     assert few - wide <= exact
     with pytest.raises(InputError, match="one problem at a time"):

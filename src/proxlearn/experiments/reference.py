@@ -1,7 +1,7 @@
 """F* of problems too hard to be certified to 1e-12: the best value found, and a bound."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,10 +15,19 @@ ROUND = 250
 """Iterations between looks at the dual bound."""
 
 
+class Best(NamedTuple):
+    """The smallest F found, how far below it F* can be, and by how much it fell at the end."""
+
+    value: float
+    gap: float
+    fell: float
+    """In the last quarter of the iterations. Where the gap is wide, this tells how far it is."""
+
+
 def best_value(
     problem: Problem, iterations: int, told: Callable[[int], None] | None = None
-) -> tuple[float, float]:
-    """The smallest F found, and how far below it F* can be, for one instance with an l1 penalty.
+) -> Best:
+    """The best value of one instance with an l1 penalty.
 
     L-BFGS-B (scipy's) on x = u - v with u, v >= 0: smooth with bounds. On ill-conditioned data it
     comes much closer than FISTA in the same time: 0.187 against 0.235 on 500 pictures of CIFAR-10
@@ -38,6 +47,7 @@ def best_value(
         return value, np.concatenate([penalty + grad, penalty - grad])
 
     z, best, lower = np.zeros(2 * n), float("inf"), -float("inf")
+    seen = [split(z)[0]]
     for done in range(0, iterations, ROUND):
         options = {"maxiter": min(ROUND, iterations - done), "maxcor": 20, "ftol": 0, "gtol": 0}
         bounds = [(0, None)] * (2 * n)
@@ -45,6 +55,7 @@ def best_value(
         c = exact.certificate(torch.from_numpy(z[:n] - z[n:])[None].to(exact.device))
         best = min(best, float(c.objective))
         lower = max(lower, float(c.objective - c.gap))
+        seen.append(best)
         if told is not None:
             told(done + ROUND)
-    return best, best - lower
+    return Best(best, best - lower, seen[3 * (len(seen) - 1) // 4] - best)
