@@ -11,6 +11,10 @@ from scipy.sparse.linalg import LinearOperator
 
 import proxlearn as pl
 from proxlearn.errors import InputError
+from proxlearn.operators import Dense
+from proxlearn.penalties import NonNegative
+from proxlearn.problem import Problem
+from proxlearn.smooth import Softmax
 
 RNG = np.random.default_rng(5)
 M, N = 30, 50
@@ -115,6 +119,24 @@ def test_numbers_at_the_end_of_the_range_end_with_a_status(scale):
     elif solution.solved:
         assert (solution.gap <= 1e-6 * solution.objective).all()
         assert solution.objective.item() <= 0.5 * b @ b
+
+
+@pytest.mark.parametrize("lam", [1e60, 1e-60])
+def test_a_lam_that_single_precision_cannot_hold_is_said(lam):
+    with pytest.raises(InputError, match=r"lam .* in A's precision, torch\.float32"):
+        pl.lasso(A.astype(np.float32), b, lam=lam)
+
+
+def test_a_b_that_single_precision_cannot_hold_is_said():
+    with pytest.raises(InputError, match="b holds 1e"):
+        pl.lasso(A.astype(np.float32), np.full(M, 1e60), lam=1.0)
+
+
+def test_a_gradient_whose_square_is_zero_is_not_zero():
+    labels = torch.nn.functional.one_hot(torch.tensor([[2]]), 3).mT.float()
+    f = Softmax(Dense(torch.full((1, 2), 1e-30)), labels, 3)
+    solution = pl.solve(Problem(f, NonNegative()), max_iter=20)
+    assert solution.status == (pl.Status.MAX_ITER,)
 
 
 def test_one_broken_instance_does_not_disturb_the_others():

@@ -156,7 +156,18 @@ def to_rows(name: str, value: Any, width: int, like: Operator) -> Tensor:
             f"{name} has shape {given}; expected ({width},) to match A with shape {like.shape}, "
             f"or (B, {width}) for a batch{hint}"
         )
-    return tensor.to(dtype=like.dtype, device=like.device)
+    return _as(name, tensor, like)
+
+
+def _as(name: str, tensor: Tensor, like: Operator) -> Tensor:
+    """The tensor in A's precision and on its device, if it can hold the numbers."""
+    moved = tensor.to(dtype=like.dtype, device=like.device)
+    if not bool(moved.isfinite().all()):
+        raise InputError(
+            f"{name} holds {float(tensor.abs().max()):g}, which is infinite in A's precision, "
+            f"{like.dtype}; scale the problem, or give A in float64"
+        )
+    return moved
 
 
 def to_positive(name: str, value: Any, like: Operator, at_least: float | None = None) -> Tensor:
@@ -172,7 +183,13 @@ def to_positive(name: str, value: Any, like: Operator, at_least: float | None = 
         given = " ".join(str(value).split())  # an array's text has several lines
         given = given if len(given) <= 60 else f"{given[:57]}..."
         raise InputError(f"{name} is {given}; expected a number {bound}, or one an instance (B,)")
-    return tensor.to(dtype=like.dtype, device=like.device)
+    moved = _as(name, tensor, like)
+    if at_least is None and bool((moved <= 0).any()):
+        raise InputError(
+            f"{name} is {float(tensor.min()):g}, which is 0 in A's precision, {like.dtype}; "
+            "scale the problem, or give A in float64"
+        )
+    return moved
 
 
 def to_weights(name: str, value: Any, width: int, like: Operator) -> Tensor | None:

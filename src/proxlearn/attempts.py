@@ -87,7 +87,10 @@ def attempt(problem: Problem, x: Tensor, rows: Tensor, tol: float, budget: Tenso
 def _found(problem: Problem, result: Polished, rows: Tensor) -> Found:
     exact = problem.to(torch.float64)
     x, objective, cost = result.x.to(problem.dtype), result.objective, result.cost
+    at = result.at
     if problem.dtype != torch.float64:  # the answer is the rounded point
         objective, cost = exact.objective(x.double()), cost + 0.5
-    residual = exact.residual(result.at)
+        if problem.r.level() is None:  # no gap: the residual may decide
+            at, cost = exact.f.evaluate(x.double()), cost + 0.5
+    residual = exact.residual(at)
     return Found(rows, x, objective, result.lower, residual, cost.ceil().to(torch.int64))

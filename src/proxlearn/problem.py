@@ -130,9 +130,20 @@ class Problem:
         Zero exactly at a minimiser; what stops a solve where no gap is known.
         """
         step = self.safe_step()
-        moved = (e.point - self.r.prox(e.point - step * e.grad, step)) / step
-        length: Tensor = moved.norm(dim=-1)
-        return length
+        return length((e.point - self.r.prox(e.point - step * e.grad, step)) / step)
+
+    def residual_at(self, x: Tensor) -> Tensor:
+        """The same at x (B, n) in float64, (B,), with what the rounding of y - grad f/L may hide.
+
+        Converts at most 64 instances at a time, so that memory stays bounded.
+        """
+        parts = []
+        for rows in torch.arange(len(x), device=x.device).split(64):
+            exact = self.select(rows).to(torch.float64)
+            e = exact.f.evaluate(x[rows].double())
+            hidden = torch.finfo(torch.float64).eps * length(e.point) / exact.safe_step()[:, 0]
+            parts.append(exact.residual(e) + hidden)
+        return torch.cat(parts)
 
     def balanced(self, e: Evaluation) -> Evaluation:
         """The same evaluation with a dual point that is orthogonal to the unpenalised columns.
@@ -162,6 +173,14 @@ class Problem:
         noise = 1e3 * torch.finfo(grad.dtype).eps * (Z.abs() @ u.abs()[:, :, None]).amax((1, 2))
         grad = torch.where(free & (grad.abs() <= noise[:, None]), torch.zeros_like(grad), grad)
         return Evaluation(e.point, e.value, grad, balanced.reshape(e.dual.shape))
+
+
+def length(v: Tensor) -> Tensor:
+    """||v||, (B,), of v (B, n), also where its square would leave the range of the dtype."""
+    largest = v.abs().amax(-1, keepdim=True)
+    scale = torch.where((largest > 0) & largest.isfinite(), largest, 1.0)
+    norm: Tensor = (v / scale).norm(dim=-1) * scale[:, 0]
+    return norm
 
 
 def pseudo_inverse(M: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from proxlearn.batch import select
 from proxlearn.errors import InputError
 from proxlearn.optimizers import Optimizer
 from proxlearn.penalties import NonNegative, Zero
-from proxlearn.problem import Certificate, Problem
+from proxlearn.problem import Certificate, Problem, length
 from proxlearn.rules import Learnable
 from proxlearn.safeguard import Safeguarded, SafeState
 from proxlearn.screening import solve_working_set, suits
@@ -279,8 +279,7 @@ class _Run:
     def _scale(self) -> Tensor:
         """||grad f(0)||, (B,), for one gradient; asked for only where no gap is known."""
         self.grad_evals += self.gradient
-        scale: Tensor = self.whole.f.grad(torch.zeros_like(self.x)).norm(dim=-1)
-        return scale
+        return length(self.whole.f.grad(torch.zeros_like(self.x)))
 
     def _verified(self, claimed: Tensor) -> Tensor:
         """Claims that hold at x itself in float64. A false one is looked at later and later."""
@@ -304,7 +303,7 @@ class _Run:
         holds = (c.gap <= self.tol * c.objective.abs()) & c.objective.isfinite()
         unknown = c.gap.isinf() | self.by_chance
         if self.gapless and bool(unknown.any()):
-            small = problem.residual(problem.f.evaluate(x)) <= self.tol * self._scale[where]
+            small = problem.residual_at(x) <= self.tol * self._scale[where]
             holds = holds | (unknown & c.objective.isfinite() & small)
         return c, holds
 
