@@ -40,7 +40,25 @@ def only(folder, words):
 def test_without_rows_nothing_is_measured(tmp_path):
     found = claims.judge(tmp_path)
     assert {v.verdict for v in found} == {OPEN}
-    assert len({v.claim for v in found}) == len(found) == 14
+    assert len({v.claim for v in found}) == len(found) == 16
+
+
+@pytest.mark.parametrize(
+    ("counts", "converge", "better"),
+    [
+        ({"pba": 30}, YES, YES),
+        ({"pba": 30, "pba2": 29}, YES, NO),
+        ({"pba": None}, NO, NO),
+        ({"pba12": None, "p": None}, NO, YES),
+        ({"pba": None, "pba1": None, "pba2": None, "pba12": None}, NO, OPEN),
+    ],
+)
+def test_the_ablation(tmp_path, counts, converge, better):
+    counts = dict.fromkeys(claims.VARIANTS, 40) | counts
+    curves = {("", f"lasso-{v}"): falling(to, 100) for v, to in counts.items()}
+    write(tmp_path, "ablation", curves)
+    assert only(tmp_path, "all variants converge").verdict == converge
+    assert only(tmp_path, "fixing b1").verdict == better
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,34 @@ def test_the_loser_is_named(comparison):
     assert "To 10⁻⁶: fewest iterations fast (22), least time fast (" in text
 
 
+@pytest.mark.parametrize(
+    ("ratio", "said"),
+    [
+        (0.1, []),
+        (0.5, ["10⁻³: 10 iterations against 10", "10⁻⁶: 20 iterations against 20"]),
+        (0.8, ["10⁻³: 31 iterations against 10", "10⁻⁶: more than all iterations against 20"]),
+    ],
+)
+def test_a_loss_of_the_papers_rule_is_said(ratio, said):
+    k = np.arange(51)
+    methods = [
+        Method(name, label, Curve(k, k, 0.001 * k, r**k))
+        for name, label, r in [("lasso-pa", "L2O-PA", ratio), ("fista-restart", "FISTA", 0.5)]
+    ]
+    text = page.render([Experiment("e", (Panel("", tuple(methods), 1),), {})])
+    assert re.findall(r"L2O-PA is not faster than FISTA to ([^<]+)\.", text) == said
+
+
+def test_verdicts_are_counted():
+    claims = [
+        {"claim": "a", "verdict": "reproduced", "note": "slower than FISTA with restart"},
+        {"claim": "b", "verdict": "reproduced"},
+        {"claim": "c", "verdict": "not reproduced"},
+    ]
+    text = page.render([], claims)
+    assert "Of 3 statements: 2 reproduced, 1 not reproduced. In 1 of them FISTA with" in text
+
+
 def test_curves_are_those_of_the_comparison(comparison):
     ((panel,),) = data_of(page.render([from_comparison("c", comparison, {"count": 4})]))
     assert [m["label"] for m in panel["methods"]] == ["slow", "fast"]

@@ -9,6 +9,7 @@ without a level, is 1e-6 here.
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import reduce
 from pathlib import Path
 
 from rich.table import Table
@@ -40,6 +41,8 @@ FASTER = {
     "spambase": ("almost 20", 10),
 }
 """Section 4.2 and the appendix: how many times faster than FISTA, and the ratio that is needed."""
+VARIANTS = ("p", "a", "pa", "pba", "pba1", "pba2", "pba12")
+"""Figure 1: what is learned."""
 PLACES = {
     "logistic": "synthetic logistic regression",
     "ionosphere": "Ionosphere",
@@ -65,6 +68,7 @@ def judge(folder: Path) -> list[Verdict]:
     """All claims, from the rows in a folder."""
     results = Results(folder)
     return [
+        *_ablation(results),
         *_iterations(results),
         *_adamhd(results),
         *_within(results),
@@ -93,6 +97,31 @@ def both(first: bool | None, second: bool | None) -> bool | None:
     if first is False or second is False:
         return False
     return None if first is None or second is None else True
+
+
+def _ablation(results: Results) -> list[Verdict]:
+    """All variants converge, and learning b1 or b2 does not help."""
+    counts = {v: results.to("ablation", "", f"lasso-{v}", 1e-6) for v in VARIANTS}
+    restarted = str(results.to("ablation", "", "fista-restart", 1e-6))
+    biased = ("pba1", "pba2", "pba12")
+    ends = [None if not c.measured else c.value is not None for c in counts.values()]
+    better = [_no_later(counts["pba"], counts[v]) for v in biased]
+    words = {v: f"{v.upper()} {count}" for v, count in counts.items()}
+    ours = ", ".join(words.values())
+    fixed = ", ".join(words[v] for v in ("pba", *biased))
+    return [
+        Verdict("LASSO: all learned variants converge", "ablation", "all converge", ours,
+                restarted, verdict(reduce(both, ends))),
+        Verdict("LASSO: fixing b1 = b2 = 0 (PBA) is better than learning them", "ablation",
+                "PBA before PBA1, PBA2, PBA12", fixed, restarted, verdict(reduce(both, better))),
+    ]  # fmt: skip
+
+
+def _no_later(first: Count, second: Count) -> bool | None:
+    """Whether the first one arrives no later than the second."""
+    if first.value is not None:
+        return second.at_least(first.value)
+    return False if second.value is not None and first.looked >= second.value else None
 
 
 def _iterations(results: Results) -> list[Verdict]:

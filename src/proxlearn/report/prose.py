@@ -1,5 +1,6 @@
 """The parts of the page that are text: tables, settings, headings. All names are escaped."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
@@ -14,6 +15,8 @@ LEVELS = (1e-3, 1e-6)
 """Mean relative gaps to which iterations and time are counted, where a card gives no others."""
 SAMPLES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 """Iterations in the table of numbers."""
+BAR = "fista-restart"
+"""What every method is measured against."""
 VERDICTS = {"reproduced": "yes", "not reproduced": "no", "not measured": "open"}
 CLAIMS = {
     "paper": "paper",
@@ -23,6 +26,12 @@ CLAIMS = {
     "note": "",
 }
 """Columns of the table of claims, beside the claim, and their headings."""
+JUDGED = (
+    "Iterations are to a mean relative gap at x over all problems. A stated number is reproduced "
+    "where ours is at most a tenth larger, a baseline's where it is within a quarter; “almost N "
+    "times faster” where the ratio is at least half of N, “more than N times” where it is at least "
+    "N. Converged, without a level, means 10⁻⁶. FISTA's published step is 1/‖A‖, the right one 1/L."
+)
 
 
 def contents(experiments: Sequence[Experiment], claims: bool) -> str:
@@ -51,7 +60,17 @@ def claims_table(claims: Sequence[Mapping[str, Any]]) -> str:
         body.append(f"<tr>{cells}</tr>")
     heading = '<h2 id="claims">What the paper says, and what we measured</h2>'
     table = _table(["claim", *shown.values()], body, "claims")
-    return f'<section aria-labelledby="claims">{heading}{table}</section>'
+    said = f'<p class="summary">{escape(_tally(claims))}</p>{table}<p class="caption">{JUDGED}</p>'
+    return f'<section aria-labelledby="claims">{heading}{said}</section>'
+
+
+def _tally(claims: Sequence[Mapping[str, Any]]) -> str:
+    """How many claims have which verdict, and how often FISTA with restart is no slower."""
+    verdicts = Counter(_text(claim.get("verdict", "")) for claim in claims)
+    counts = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.most_common())
+    behind = sum("FISTA with restart" in _text(claim.get("note", "")) for claim in claims)
+    said = f" In {behind} of them FISTA with restart is as fast or faster." if behind else ""
+    return f"Of {len(claims)} statements: {counts}.{said}"
 
 
 def section(experiment: Experiment) -> str:
@@ -121,7 +140,24 @@ def _summary(experiment: Experiment, panel: Panel) -> str:
             f"To {_power(level)}: fewest iterations {first} ({least}), "
             f"least time {quick} ({_figure(times[quick])} ms a problem)."
         )
+    lines += _losses(experiment, panel)
     return f'<p class="summary">{"<br>".join(map(escape, lines))}</p>'
+
+
+def _losses(experiment: Experiment, panel: Panel) -> list[str]:
+    """A line for each of the paper's rules that is no faster than FISTA with restart."""
+    bar = next((m for m in panel.methods if m.name == BAR), None)
+    lines: list[str] = []
+    if bar is None:
+        return lines
+    for method in (m for m in panel.methods if m.name.endswith("-pa")):
+        for level in _levels_of(experiment):
+            ours, theirs = _steps(method, level), _steps(bar, level)
+            if theirs is not None and (ours is None or ours >= theirs):
+                many = f"{ours} iterations" if ours is not None else "more than all iterations"
+                said = f"{method.label} is not faster than {bar.label} to {_power(level)}"
+                lines.append(f"{said}: {many} against {theirs}.")
+    return lines
 
 
 def _levels(experiment: Experiment, panel: Panel) -> str:
