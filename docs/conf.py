@@ -1,5 +1,6 @@
 """How Sphinx builds the documentation: ``make docs``. Needs no network."""
 
+import json
 import re
 import shutil
 from importlib.metadata import version as installed
@@ -92,6 +93,27 @@ def _doctest(out: list[str]) -> bool:
     return False
 
 
+def markdown_table(head, rows):
+    """A table of texts, in which nothing is markup."""
+    cells = [[str(cell).replace("|", r"\|") for cell in row] for row in rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *cells])
+
+
+def insert_results(app, name, source):
+    """Fill the tables of the page of results from the committed cards and verdicts."""
+    if name != "results" or not (RESULTS / "index.html").is_file():
+        return
+    claims = json.loads((RESULTS / "claims.json").read_text(encoding="utf-8"))
+    columns = ("claim", "paper", "ours", "restarted_fista", "verdict")
+    head = ["claim", "paper", "ours", "FISTA with restart", "verdict"]
+    table = markdown_table(head, [[claim[c] for c in columns] for claim in claims])
+    cards = [json.loads(f.read_text(encoding="utf-8")) for f in sorted(RESULTS.glob("*.json"))]
+    ran = sorted((c for c in cards if isinstance(c, dict)), key=lambda card: card["order"])
+    rows = [[c["paper"], f"`{c['command']}`", c["count"], c["iterations"]] for c in ran]
+    runs = markdown_table(["paper", "command", "problems", "iterations"], rows)
+    source[0] = source[0].replace("<!-- claims -->", table).replace("<!-- runs -->", runs)
+
+
 def copy_results(app, error):
     """Put the page of results beside the others."""
     if error is None and (RESULTS / "index.html").is_file():
@@ -101,5 +123,6 @@ def copy_results(app, error):
 
 def setup(app):
     """Called by Sphinx."""
+    app.connect("source-read", insert_results)
     app.connect("build-finished", copy_results)
     app.connect("autodoc-process-docstring", as_rest)

@@ -14,5 +14,9 @@ EXPERIMENT = Experiment(
     quick=Scale(count=16, iterations=300),
     paper=Scale(count=1024, iterations=1000),
     timed=True,
-    notes=("Times are of this run, on the CPU; the paper's are of four GPUs.",),
+    notes=(
+        "Times are of this run, on the CPU; the paper's are of four GPUs. They include what else "
+        "the machine does: in the committed run, on one core, that was other work much of the "
+        "time. Compare the methods with each other, in time an iteration.",
+    ),
 )
