@@ -75,7 +75,7 @@ def test_the_ablation(tmp_path, counts, converge, better):
 def test_a_stated_number_of_iterations(tmp_path, to, last, expected):
     curves = {("LASSO", "lasso-pa"): falling(to, last), ("LASSO", "fista-restart"): falling(50)}
     write(tmp_path, "runtime", curves)
-    found = only(tmp_path, "L2O-PA LASSO 1e-06")
+    found = only(tmp_path, "L2O-PA LASSO 1e-6")
     assert found.verdict == expected
     assert found.paper == "42"
     assert found.ours == (f"over {last}" if to is None else str(to))
@@ -99,7 +99,7 @@ def test_a_loss_against_restarted_fista_is_said(tmp_path, ours, other, note):
         ("LASSO", "fista-restart"): falling(other, 100),
     }
     write(tmp_path, "runtime", curves)
-    found = only(tmp_path, "L2O-PA LASSO 1e-06").note
+    found = only(tmp_path, "L2O-PA LASSO 1e-6").note
     assert found.startswith(note)
     assert bool(found) == bool(note)
 

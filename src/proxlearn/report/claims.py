@@ -130,7 +130,7 @@ def _iterations(results: Results) -> list[Verdict]:
         for level, stated in levels.items():
             ours = results.to("runtime", place, optimizer, level)
             other = results.to("runtime", place, "fista-restart", level)
-            claim = f"L2O-PA on {place}: iterations to a gap of {level:g}"
+            claim = f"L2O-PA on {place}: iterations to a gap of {level:.0e}".replace("e-0", "e-")
             holds = verdict(ours.at_most(SLACK * stated))
             found.append(_line(claim, "runtime", str(stated), ours, other, holds))
     return found
@@ -144,7 +144,7 @@ def _adamhd(results: Results) -> list[Verdict]:
         other = results.to("runtime", place, "fista-restart", 1e-3)
         holds = both(ours.at_most(1.25 * stated), ours.at_least(0.75 * stated))
         note = f"to 1e-6: {tight} (the paper: not reached)"
-        claim = f"AdamHD on {place}: iterations to a gap of 0.001"
+        claim = f"AdamHD on {place}: iterations to a gap of 1e-3"
         found.append(
             Verdict(claim, "runtime", str(stated), str(ours), str(other), verdict(holds), note)
         )
@@ -229,7 +229,7 @@ def _cifar_late(results: Results) -> Verdict:
     other = results.to("cifar10", RIGHT, "fista-restart", 1e-2)
     quick = ours.at_most(SLACK * 300)
     return Verdict(
-        "CIFAR-10: to a gap of 0.01 L2O-PA takes 300 iterations and FISTA more than 2500",
+        "CIFAR-10: to a gap of 1e-2 L2O-PA takes 300 iterations and FISTA more than 2500",
         "cifar10",
         "300 against 2500+",
         f"L2O-PA {ours}; " + "; ".join(f"FISTA, {step}: {found}" for step, found in fista.items()),
@@ -249,10 +249,10 @@ def _generic(results: Results) -> Verdict:
     failed = [None if not c.measured else c.value is None for c in (dm, rnn)]
     converged = None if not tight.measured else tight.value is not None
     return Verdict(
-        "BSDS500: L2O-DM and RNNprop struggle to reach 0.01, L2O-PA converges",
+        "BSDS500: L2O-DM and RNNprop struggle to reach 1e-2, L2O-PA converges",
         "lasso-bsds",
         "not reached; converges",
-        f"to 0.01: L2O-DM {dm}, RNNprop {rnn}, L2O-PA {pa}; L2O-PA to 1e-6: {tight}",
+        f"to 1e-2: L2O-DM {dm}, RNNprop {rnn}, L2O-PA {pa}; L2O-PA to 1e-6: {tight}",
         f"to 1e-6: {other}",
         verdict(both(both(*failed), converged)),
         f"L2O-PA ends below 1e-6 on {results.share('lasso-bsds', '', 'lasso-pa', 1e-6)}",
