@@ -223,12 +223,15 @@ def test_grid():
     assert (np.diff(long) > 0).all()
 
 
-def test_rows_of_single_instances_end_with_the_last_iteration_and_at_64(tmp_path):
+def test_rows_of_single_instances_are_on_the_grid_and_beyond_64_the_last_alone(tmp_path):
     gap = np.random.default_rng(0).random((254, 70))
     labels = {"experiment": "e", "setting": "", "optimizer": "o", "seed": 0, "version": "0"}
     parquet.save([parquet.columns_of(labels, gap, gap, gap, np.arange(254.0))], tmp_path / "e.pq")
     rows = parquet.read(tmp_path / "e.pq")
-    assert set(rows["instance"]) == set(range(-1, 64))
+    assert set(rows["instance"]) == set(range(-1, 70))
+    later = rows["instance"] >= 64
+    assert rows["iteration"][later].tolist() == [253] * 6
+    np.testing.assert_allclose(rows["gap"][later], gap[253, 64:], rtol=1e-6)
     one = rows["instance"] == 3
     assert rows["iteration"][one].tolist() == parquet.grid(253).tolist()
     np.testing.assert_allclose(rows["gap"][one], gap[parquet.grid(253), 3], rtol=1e-6)

@@ -13,6 +13,7 @@ from proxlearn import InputError
 from proxlearn.cli import main
 from proxlearn.comparison import Comparison, Run
 from proxlearn.report import curves, page, parquet, results
+from proxlearn.report.counts import Results
 from proxlearn.report.results import Curve, Experiment, Method, Panel, from_comparison
 
 HOSTILE = "</script><script>alert('1')</script><b title=\"x\">&amp; ${title}"
@@ -153,6 +154,24 @@ def test_a_loss_of_the_papers_rule_is_said(ratio, said):
     ]
     text = page.render([Experiment("e", (Panel("", tuple(methods), 1),), {})])
     assert re.findall(r"L2O-PA is not faster than FISTA to ([^<]+)\.", text) == said
+
+
+def test_the_end_of_every_instance_is_counted(tmp_path):
+    """One of 70 diverges, beyond those that are kept in full: the table says so."""
+    gap = np.repeat(0.5 ** np.arange(31.0)[:, None], 70, 1)
+    gap[:, 69] = np.inf
+    labels = {"experiment": "e", "setting": "", "optimizer": "a", "seed": 0, "version": "0"}
+    parquet.save(
+        [parquet.columns_of(labels, gap, gap, gap, np.arange(31.0))], tmp_path / "e.parquet"
+    )
+    (tmp_path / "e.json").write_text('{"count": 70}')
+    experiment = results.read(tmp_path / "e.parquet")
+    ((method,),) = (panel.methods for panel in experiment.panels)
+    assert (method.instances, len(method.ends)) == (64, 70)
+    assert np.isfinite(method.median.value).all()
+    read = Reader(page.render([experiment]))
+    assert ["a", "69 of 70"] in [[row[0], row[-1]] for row in read.rows]
+    assert Results(tmp_path).share("e", "", "a", 1e-6) == "69 of 70 instances"
 
 
 def test_verdicts_are_counted():

@@ -1,8 +1,8 @@
 """Long-format rows of experiments in parquet files: small, typed, whole or not at all.
 
-A row is the state of one optimizer on one instance after one iteration. Two kinds keep the files
-small: the first `SHOWN` instances at the iterations of `grid`, and, under the instance `MEAN`, the
-mean over all instances at every iteration.
+A row is the state of one optimizer on one instance after one iteration. Three kinds keep the files
+small: the first `SHOWN` instances at the iterations of `grid`, the others at the last iteration,
+and, under the instance `MEAN`, the mean over all instances at every iteration.
 """
 
 from collections.abc import Iterable, Mapping
@@ -65,15 +65,13 @@ def columns_of(labels: Columns, objective: Array, gap: Array, spent: Array, seco
 
     `objective`, `gap` and `spent` (gradients) are (K+1, B), `seconds` is (K+1,).
     """
-    K, B = len(gap) - 1, min(gap.shape[1], SHOWN)
-    kept = grid(K)
+    K, B = len(gap) - 1, gap.shape[1]
     parts = [
         (np.full(K + 1, MEAN), np.arange(K + 1), [v.mean(1) for v in (objective, gap, spent)]),
-        *(
-            (np.full(len(kept), i), kept, [v[kept, i] for v in (objective, gap, spent)])
-            for i in range(B)
-        ),
     ]
+    for i in range(B):
+        kept = grid(K) if i < SHOWN else np.array([K])
+        parts.append((np.full(len(kept), i), kept, [v[kept, i] for v in (objective, gap, spent)]))
     iteration = np.concatenate([k for _, k, _ in parts])
     values = [np.concatenate([v[j] for _, _, v in parts]) for j in range(3)]
     return {

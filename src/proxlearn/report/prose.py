@@ -173,6 +173,7 @@ def _levels(experiment: Experiment, panel: Panel) -> str:
         for m in methods
     ]
     columns["gap at the end"] = [max(float(m.mean.value[-1]), FLOOR) for m in methods]
+    shares = panel.count > 1 and all(m.ends is not None and len(m.ends) > 1 for m in methods)
     best = [min((v for v in c if v is not None and v == v), default=None) for c in columns.values()]
     body = []
     for i, method in enumerate(methods):
@@ -182,9 +183,12 @@ def _levels(experiment: Experiment, panel: Panel) -> str:
             _cell(never if v is None else _figure(v), v is not None and v == top)
             for v, top in zip(row, best, strict=True)
         )
+        if shares and method.ends is not None:
+            cells += _cell(f"{int((method.ends < levels[-1]).sum())} of {len(method.ends)}")
         body.append(f'<tr><th scope="row">{escape(method.label)}</th>{cells}</tr>')
     caption = f"Mean over {_all(panel)}; milliseconds (ms) a problem; the best of a column is bold."
-    return _table(["method", *columns], body, "levels", caption)
+    more = [f"ends below {_power(levels[-1])}"] if shares else []
+    return _table(["method", *columns, *more], body, "levels", caption)
 
 
 def _all(panel: Panel) -> str:

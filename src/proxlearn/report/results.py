@@ -43,6 +43,8 @@ class Method:
     median: Curve | None = None
     instances: int = 0
     """How many the median is over."""
+    ends: Array | None = None
+    """The last value of each instance."""
 
     def first_below(self, level: float) -> int | None:
         """Index into `mean` of the first value below the level; None if there is none."""
@@ -96,7 +98,7 @@ def from_comparison(name: str, result: Comparison, card: Mapping[str, Any]) -> E
         )
         mean = Curve(*spent, gap.mean(1))
         median = Curve(*spent, *_quantiles(gap)) if gap.shape[1] > 1 else None
-        methods.append(Method(label, label, mean, median, gap.shape[1]))
+        methods.append(Method(label, label, mean, median, gap.shape[1], gap[-1]))
     return Experiment(name, (Panel("", tuple(methods), len(result.optimum)),), card)
 
 
@@ -200,15 +202,17 @@ def _methods(
 
 def _method(name: str, label: str, rows: Mapping[str, Array]) -> Method:
     single = rows["instance"] != parquet.MEAN
-    some = _grid({c: v[single] for c, v in rows.items()}) if single.any() else None
+    shown = single & (rows["instance"] < parquet.SHOWN)
+    some = _grid({c: v[shown] for c, v in rows.items()}) if shown.any() else None
     count = 0 if some is None else some["gap"].shape[1]
     median = None
     if some is not None and count > 1:
         middle, low, high = _quantiles(some["gap"])
         median = Curve(*_spent(some), middle, low, high)
-    whole = some if single.all() else _grid({c: v[~single] for c, v in rows.items()})
-    assert whole is not None
-    return Method(name, label, Curve(*_spent(whole), whole["gap"].mean(1)), median, count)
+    whole = _grid(rows if single.all() else {c: v[~single] for c, v in rows.items()})
+    last = single & (rows["iteration"] == rows["iteration"].max())
+    mean = Curve(*_spent(whole), whole["gap"].mean(1))
+    return Method(name, label, mean, median, count, rows["gap"][last] if last.any() else None)
 
 
 def _spent(grid: Mapping[str, Array]) -> tuple[Array, Array, Array]:
