@@ -66,6 +66,11 @@ class Operator(ABC):
     def _norm(self) -> Tensor:
         return lanczos_norm(self)
 
+    @property
+    def norm_is_known(self) -> bool:
+        """True where `norm` costs nothing."""
+        return "_norm" in self.__dict__
+
     def _remember(self, norm: Tensor) -> "Operator":
         self.__dict__["_norm"] = norm
         return self
@@ -130,13 +135,13 @@ class Dense(Operator):
         if self.A.ndim == 2:
             return self
         chosen = Dense(self.A[index])
-        if "_norm" in self.__dict__:
+        if self.norm_is_known:
             chosen._remember(self._norm[index])
         return chosen
 
     def convert(self, dtype: torch.dtype, device: torch.device | str | None = None) -> "Dense":
         moved = Dense(self.A.to(dtype=dtype, device=device))
-        if "_norm" in self.__dict__:
+        if self.norm_is_known:
             moved._remember(self._norm.to(dtype=dtype, device=device))
         return moved
 
@@ -145,6 +150,12 @@ class Dense(Operator):
             return self.A.T[index]
         where = index[:, None, :].expand(-1, self.shape[0], -1)
         return self.A.gather(2, where).mT
+
+    @cached_property
+    def gram(self) -> Tensor:
+        """A^T A in float64, (n, n) or (B, n, n); computed once, then remembered."""
+        A = self.A.double()
+        return A.mT @ A
 
     def columns(self, index: Tensor) -> "Dense":
         return Dense(self.A[..., index])
@@ -237,7 +248,7 @@ class Sparse(Operator):
         moved = Sparse(
             self.A.to(dtype=dtype, device=device), self.At.to(dtype=dtype, device=device)
         )
-        if "_norm" in self.__dict__:
+        if self.norm_is_known:
             moved._remember(self._norm.to(dtype=dtype, device=device))
         return moved
 
@@ -287,7 +298,7 @@ class MatrixFree(Operator):
         moved = MatrixFree(
             self.linear, dtype, self.device if device is None else device, self.tensors
         )
-        if "_norm" in self.__dict__:
+        if self.norm_is_known:
             moved._remember(self._norm.to(dtype=dtype, device=device))
         return moved
 

@@ -23,34 +23,34 @@ class ElasticNet(Penalty):
     def batch(self) -> int:
         return max(len(self.lam), len(self.lam2), 1 if self.weights is None else len(self.weights))
 
-    def _pair(self) -> tuple[Tensor, Tensor]:
+    def pair(self) -> tuple[Tensor, Tensor]:
         """w lam and w lam2, each (B, n) or (B, 1)."""
         w = 1.0 if self.weights is None else self.weights
         return self.lam[:, None] * w, self.lam2[:, None] * w
 
     def level(self) -> Tensor:
-        return self._pair()[0]
+        return self.pair()[0]
 
     def value(self, x: Tensor) -> Tensor:
-        t, q = self._pair()
+        t, q = self.pair()
         return (t * x.abs() + 0.5 * q * x.square()).sum(-1)
 
     def prox(self, v: Tensor, p: Tensor) -> Tensor:
-        t, q = self._pair()
+        t, q = self.pair()
         return soft_threshold(v, p * t) / (1 + p * q)
 
     def subgrad(self, x: Tensor) -> Tensor:
-        t, q = self._pair()
+        t, q = self.pair()
         return t * x.sign() + q * x
 
     def conjugate(self, v: Tensor) -> Tensor:
-        t, q = self._pair()
+        t, q = self.pair()
         excess = (v.abs() - t).clamp(min=0)
         quotient = excess.square() / (2 * q)
         return torch.where(excess == 0, torch.zeros_like(excess), quotient).sum(-1)
 
     def piece(self, x: Tensor, g: Tensor) -> Piece:
-        return signed_piece(x, g, *self._pair())
+        return signed_piece(x, g, *self.pair())
 
     def free(self) -> Tensor | None:
         if self.weights is None or bool((self.weights != 0).all()):

@@ -1,0 +1,332 @@
+"""f of one instance, in float32 for the iterations and in float64 after: three kinds of data.
+
+A dense A, a sparse one (compressed by rows and by columns), and the Gram matrix of an A that the
+instances share, where an iteration of least squares does not look at A at all. For each kind:
+
+    instance   the i-th instance of a batch, arrays with a leading axis of 1 being shared
+    gradient   g = grad f(y), float32; f(y), |u|^2 and <u, b> with u = grad phi(A y)
+    look       g = grad f(x) and f(x) + phi*, the duality gap without the penalty's part, float64
+    grow       the columns of active coordinates, and their Gram matrix
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from proxlearn.compiled.losses import SQUARES, dloss, dloss32, dual_loss, dual_loss32, dual_scale
+from proxlearn.compiled.maths import F, compiled, dot, gram
+from proxlearn.compiled.rule import Separable
+
+BLOCK = 4096
+"""Numbers of A in a block of rows, which stays in the nearest cache between its two uses."""
+
+
+class Dense(NamedTuple):
+    """A (B, m, n), its float32 copy (empty: made when needed), b (B, m); or of one instance."""
+
+    loss: int
+    A: Any
+    A32: Any
+    b: Any
+    b32: Any
+
+
+class Sparse(NamedTuple):
+    """A by rows and by columns, shared by the instances, and b (B, m)."""
+
+    loss: int
+    starts: Any
+    places: Any
+    values32: Any
+    t_starts: Any
+    t_places: Any
+    t_values: Any
+    b: Any
+    b32: Any
+
+
+class Gram(NamedTuple):
+    """G = A^T A (n, n), c = A^T b (B, n), |b|^2 (B, 1); the loss is least squares."""
+
+    loss: int
+    G: Any
+    G32: Any
+    c: Any
+    c32: Any
+    bb: Any
+
+
+@compiled
+def _one(a: Any, i: int) -> Any:
+    return a[i if len(a) > 1 else 0]
+
+
+@compiled
+def dense_instance(d: Dense, i: int) -> Dense:
+    A, b = _one(d.A, i), _one(d.b, i)
+    A32 = _one(d.A32, i) if len(d.A32) else A.astype(np.float32)
+    return Dense(d.loss, A, A32, b, _one(d.b32, i))
+
+
+@compiled
+def sparse_instance(d: Sparse, i: int) -> Sparse:
+    return Sparse(
+        d.loss, d.starts, d.places, d.values32, d.t_starts, d.t_places, d.t_values,
+        _one(d.b, i), _one(d.b32, i),
+    )  # fmt: skip
+
+
+@compiled
+def gram_instance(d: Gram, i: int) -> Gram:
+    return Gram(d.loss, d.G, d.G32, _one(d.c, i), _one(d.c32, i), _one(d.bb, i))
+
+
+@compiled
+def _dots(A: Any, y: Any, z: Any) -> None:
+    """z = A y, four rows at a time."""
+    m, n = A.shape
+    whole = m - m % 4
+    for i in range(0, whole, 4):
+        a0, a1, a2, a3 = A[i], A[i + 1], A[i + 2], A[i + 3]
+        z0 = z1 = z2 = z3 = F(0)
+        for j in range(n):
+            z0 += a0[j] * y[j]
+            z1 += a1[j] * y[j]
+            z2 += a2[j] * y[j]
+            z3 += a3[j] * y[j]
+        z[i], z[i + 1], z[i + 2], z[i + 3] = z0, z1, z2, z3
+    for i in range(whole, m):
+        a0, z0 = A[i], F(0)
+        for j in range(n):
+            z0 += a0[j] * y[j]
+        z[i] = z0
+
+
+@compiled
+def _add_rows(A: Any, u: Any, g: Any) -> None:
+    """g += A^T u, four rows at a time, in the precision of g."""
+    m, n = A.shape
+    whole = m - m % 4
+    for i in range(0, whole, 4):
+        a0, a1, a2, a3 = A[i], A[i + 1], A[i + 2], A[i + 3]
+        u0, u1, u2, u3 = u[i], u[i + 1], u[i + 2], u[i + 3]
+        for j in range(n):
+            g[j] += u0 * a0[j] + u1 * a1[j] + u2 * a2[j] + u3 * a3[j]
+    for i in range(whole, m):
+        a0, u0 = A[i], u[i]
+        for j in range(n):
+            g[j] += u0 * a0[j]
+
+
+@compiled
+def dense_gradient(d: Dense, y: Any, z: Any, u: Any, g: Any) -> tuple[float, float, float]:
+    """One pass over A: each block of rows gives A y, then u, then its part of A^T u."""
+    m, n = d.A32.shape
+    value = uu = ub = 0.0
+    g[:] = F(0)
+    rows = max(BLOCK // n // 4, 1) * 4
+    for first in range(0, m, rows):
+        end = min(first + rows, m)
+        A, z_some, u_some = d.A32[first:end], z[first:end], u[first:end]
+        _dots(A, y, z_some)
+        v, squares, across = dloss32(d.loss, z_some, d.b32[first:end], m, u_some)
+        _add_rows(A, u_some, g)
+        value += v
+        uu += squares
+        ub += across
+    return value, uu, ub
+
+
+@compiled
+def dense_look(d: Dense, r: Separable, index: Any, w: Any, u: Any, g: Any) -> tuple[float, float]:
+    z = np.empty(len(u))
+    for i in range(len(u)):
+        row, total = d.A[i], 0.0
+        for t in range(len(index)):
+            total += row[index[t]] * w[t]
+        z[i] = total
+    value = dloss(d.loss, z, d.b, u)
+    g[:] = 0.0
+    _add_rows(d.A, u, g)
+    return value, dual_loss(d.loss, u, d.b, dual_scale(r, g))
+
+
+@compiled
+def dense_grow(d: Dense, index: Any, first: int, k: int, columns: Any, H: Any) -> None:
+    for i in range(d.A.shape[0]):
+        row = d.A[i]
+        for t in range(first, k):
+            columns[t, i] = row[index[t]]
+    if d.loss == SQUARES:
+        gram(columns, columns[0, :0], first, k, H)
+
+
+@compiled
+def sparse_gradient(d: Sparse, y: Any, z: Any, u: Any, g: Any) -> tuple[float, float, float]:
+    m = len(u)
+    for i in range(m):
+        total = F(0)
+        for e in range(d.starts[i], d.starts[i + 1]):
+            total += d.values32[e] * y[d.places[e]]
+        z[i] = total
+    out = dloss32(d.loss, z, d.b32, m, u)
+    g[:] = F(0)
+    for i in range(m):
+        for e in range(d.starts[i], d.starts[i + 1]):
+            g[d.places[e]] += d.values32[e] * u[i]
+    return out
+
+
+@compiled
+def sparse_look(d: Sparse, r: Separable, index: Any, w: Any, u: Any, g: Any) -> tuple[float, float]:
+    z = np.zeros(len(u))
+    for t in range(len(index)):
+        for e in range(d.t_starts[index[t]], d.t_starts[index[t] + 1]):
+            z[d.t_places[e]] += d.t_values[e] * w[t]
+    value = dloss(d.loss, z, d.b, u)
+    for j in range(len(g)):
+        total = 0.0
+        for e in range(d.t_starts[j], d.t_starts[j + 1]):
+            total += d.t_values[e] * u[d.t_places[e]]
+        g[j] = total
+    return value, dual_loss(d.loss, u, d.b, dual_scale(r, g))
+
+
+@compiled
+def sparse_grow(d: Sparse, index: Any, first: int, k: int, columns: Any, H: Any) -> None:
+    for t in range(first, k):
+        columns[t] = 0.0
+        for e in range(d.t_starts[index[t]], d.t_starts[index[t] + 1]):
+            columns[t, d.t_places[e]] = d.t_values[e]
+    if d.loss == SQUARES:
+        gram(columns, columns[0, :0], first, k, H)
+
+
+@compiled
+def gram_gradient(d: Gram, y: Any, z: Any, u: Any, g: Any) -> tuple[float, float, float]:
+    """g = G y - c over the non-zeros of y; |u|^2 = y^T G y - 2 c^T y + |b|^2."""
+    n, c = len(g), d.c32
+    for j in range(n):
+        g[j] = -c[j]
+    for i in range(n):
+        if y[i] != 0:
+            row, t = d.G32[i], y[i]
+            for j in range(n):
+                g[j] += t * row[j]
+    yg = cy = F(0)
+    for j in range(n):
+        yg += y[j] * g[j]
+        cy += y[j] * c[j]
+    bb = d.bb[0]
+    uu = float(yg) - float(cy) + bb
+    return 0.5 * uu, uu, float(cy) - bb
+
+
+@compiled
+def gram_look(d: Gram, r: Separable, index: Any, w: Any, u: Any, g: Any) -> tuple[float, float]:
+    cx = xg = 0.0
+    for j in range(len(g)):
+        g[j] = -d.c[j]
+    for t in range(len(index)):
+        row, v = d.G[index[t]], w[t]
+        for j in range(len(g)):
+            g[j] += v * row[j]
+        cx += v * d.c[index[t]]
+    for t in range(len(index)):
+        xg += w[t] * g[index[t]]
+    uu, s = max(xg - cx + d.bb[0], 0.0), dual_scale(r, g)
+    return 0.5 * uu, 0.5 * s * s * uu + s * (cx - d.bb[0])
+
+
+@compiled
+def gram_grow(d: Gram, index: Any, first: int, k: int, columns: Any, H: Any) -> None:
+    for a in range(k):
+        row = d.G[index[a]]
+        for b in range(0 if a >= first else first, k):
+            H[a, b] = row[index[b]]
+
+
+@compiled
+def gram_dual32(d: Gram, u: Any, s: float, uu: float, ub: float) -> float:
+    return 0.5 * s * s * uu + s * ub
+
+
+@compiled
+def rows_dual32(d: Any, u: Any, s: float, uu: float, ub: float) -> float:
+    return dual_loss32(d.loss, u, d.b32, s, uu, ub)
+
+
+@compiled
+def gram_correlation(d: Gram, t: int, i: int, columns: Any) -> float:
+    return d.c[i]
+
+
+@compiled
+def rows_correlation(d: Any, t: int, i: int, columns: Any) -> float:
+    return dot(columns[t], d.b)
+
+
+def instance(d: Any, i: int) -> Any:
+    """The i-th instance."""
+
+
+def gradient(d: Any, y: Any, z: Any, u: Any, g: Any) -> Any:
+    """g = grad f(y), float32; f(y), |u|^2 and <u, b>."""
+
+
+def dual32(d: Any, u: Any, s: float, uu: float, ub: float) -> Any:
+    """phi*(s u), float32."""
+
+
+def look(d: Any, r: Any, index: Any, w: Any, u: Any, g: Any) -> Any:
+    """f(x) and phi*(s u), float64, for the x with the values w in the places `index`."""
+
+
+def grow(d: Any, index: Any, first: int, k: int, columns: Any, H: Any) -> None:
+    """Columns and Gram matrix of the active coordinates first, ..., k-1 too."""
+
+
+def correlation(d: Any, t: int, i: int, columns: Any) -> float:
+    """<a_i, b>, where i is the t-th active coordinate."""
+
+
+def kind(d: Any) -> Any:
+    return d.instance_class if isinstance(d, types.BaseNamedTuple) else None
+
+
+@overload(instance, strict=False)
+def _instance(d: Any, i: Any) -> Any:
+    one = {Dense: dense_instance, Sparse: sparse_instance, Gram: gram_instance}[kind(d)]
+    return lambda d, i: one(d, i)
+
+
+@overload(gradient, strict=False)
+def _gradient(d: Any, y: Any, z: Any, u: Any, g: Any) -> Any:
+    one = {Dense: dense_gradient, Sparse: sparse_gradient, Gram: gram_gradient}[kind(d)]
+    return lambda d, y, z, u, g: one(d, y, z, u, g)
+
+
+@overload(dual32, strict=False)
+def _dual32(d: Any, u: Any, s: Any, uu: Any, ub: Any) -> Any:
+    one = gram_dual32 if kind(d) is Gram else rows_dual32
+    return lambda d, u, s, uu, ub: one(d, u, s, uu, ub)
+
+
+@overload(look, strict=False)
+def _look(d: Any, r: Any, index: Any, w: Any, u: Any, g: Any) -> Any:
+    one = {Dense: dense_look, Sparse: sparse_look, Gram: gram_look}[kind(d)]
+    return lambda d, r, index, w, u, g: one(d, r, index, w, u, g)
+
+
+@overload(grow, strict=False)
+def _grow(d: Any, index: Any, first: Any, k: Any, columns: Any, H: Any) -> Any:
+    one = {Dense: dense_grow, Sparse: sparse_grow, Gram: gram_grow}[kind(d)]
+    return lambda d, index, first, k, columns, H: one(d, index, first, k, columns, H)
+
+
+@overload(correlation, strict=False)
+def _correlation(d: Any, t: Any, i: Any, columns: Any) -> Any:
+    one = gram_correlation if kind(d) is Gram else rows_correlation
+    return lambda d, t, i, columns: one(d, t, i, columns)

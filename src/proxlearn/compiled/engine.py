@@ -1,0 +1,173 @@
+"""From a problem to the compiled loop and back."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from proxlearn import operators
+from proxlearn.compiled import data
+from proxlearn.compiled.cache import DIGEST
+from proxlearn.compiled.kernel import Options, build
+from proxlearn.compiled.losses import LOGISTIC, SQUARES
+from proxlearn.compiled.rule import Separable, Weights
+from proxlearn.penalties import L1, Box, ElasticNet
+from proxlearn.problem import Problem
+from proxlearn.rules import CompactRule
+from proxlearn.smooth import LeastSquares, Logistic
+
+MOST = 1024
+"""Active coordinates up to which a point is polished here."""
+GRAM_UP_TO = 2048
+"""Columns of a shared A up to which its Gram matrix is formed."""
+PARTS = 8
+"""Parts of a batch for each thread, so that all end at about the same time."""
+
+solve_some = build(DIGEST)
+
+
+def run(
+    problem: Problem, rule: Any, x0: Tensor, tol: float, max_iter: int, safeguard: bool, polish: bool
+) -> tuple[Tensor, Any]:
+    """x (B, n), and for each instance: solved, objective, gap, iterations, gradients (B, 5)."""
+    B, n = problem.batch, problem.n
+    d, m, entries = data_of(problem)
+    learned = isinstance(rule, CompactRule)
+    rounded = problem.dtype == torch.float32
+    o = Options(learned, bool(safeguard), bool(polish), rounded, float(tol), int(max_iter))
+    r = Separable(*penalty_of(problem))
+    r32 = Separable(*(part.astype(np.float32) for part in r))
+    weights, L = weights_of(rule), lipschitz_of(problem)
+    answers, numbers = x0.double().numpy(force=True).copy(), np.zeros((B, 5))
+    most = min(n, MOST)
+
+    def some(first: int) -> None:
+        last = min(first + size, B)
+        solve_some(first, last, d, m, r, r32, weights, L, o, entries, most, answers, numbers)
+
+    threads = min(torch.get_num_threads(), B)
+    size = B if threads == 1 else max(1, B // (threads * PARTS))
+    if threads == 1:
+        some(0)
+    else:
+        pool = ThreadPoolExecutor(threads)
+        try:
+            list(pool.map(some, range(0, B, size)))
+        finally:  # also when the user interrupts: what has not begun is dropped
+            pool.shutdown(cancel_futures=True)
+    return torch.from_numpy(answers).to(problem.dtype), numbers
+
+
+def lipschitz_of(problem: Problem) -> Any:
+    """L (B,) where it is known or shared; 0, for the loop to estimate, where each A has its own."""
+    f = problem.f
+    assert isinstance(f, (LeastSquares, Logistic))
+    if f.A.batch > 1 and not f.A.norm_is_known:
+        return np.zeros(1)
+    return _numpy(f.lipschitz().double())
+
+
+def data_of(problem: Problem) -> tuple[Any, int, float]:
+    """The data of f, the rows that the loop sees, and the multiplications of a product."""
+    f = problem.f
+    assert isinstance(f, (LeastSquares, Logistic))
+    A, (m, n) = f.A, f.A.shape
+    loss = SQUARES if isinstance(f, LeastSquares) else LOGISTIC
+    b, b32 = _numpy(f.b.double()), _numpy(f.b.float())
+    if isinstance(A, operators.Sparse):
+        rows, columns = A.A, A.At
+        sparse = data.Sparse(
+            loss, _numpy(rows.crow_indices()), _numpy(rows.col_indices()),
+            _numpy(rows.values().float()), _numpy(columns.crow_indices()),
+            _numpy(columns.col_indices()), _numpy(columns.values().double()), b, b32,
+        )  # fmt: skip
+        return sparse, m, float(A.entries)
+    assert isinstance(A, operators.Dense)
+    if uses_gram(problem):
+        G, c = A.gram, f.b.double() @ A.A.double()
+        bb = f.b.double().square().sum(-1, keepdim=True)
+        gram = data.Gram(
+            loss, _numpy(G), _numpy(G.float()), _numpy(c), _numpy(c.float()), _numpy(bb)
+        )
+        return gram, 0, n * n / 2
+    shared = A.A.ndim == 2
+    matrix = _numpy(A.A[None] if shared else A.A)
+    if problem.dtype == torch.float32:
+        matrix32 = matrix
+    else:  # of its own A each instance makes its copy when it is its turn
+        matrix32 = matrix.astype(np.float32) if shared else np.empty((0, m, n), np.float32)
+    return data.Dense(loss, matrix, matrix32, b, b32), m, float(m * n)
+
+
+def uses_gram(problem: Problem) -> bool:
+    """True for least squares with one A of few columns for several instances."""
+    f = problem.f
+    return (
+        isinstance(f, LeastSquares)
+        and isinstance(f.A, operators.Dense)
+        and f.A.batch == 1
+        and problem.batch > 1
+        and problem.n <= GRAM_UP_TO
+    )
+
+
+def variant(problem: Problem) -> str:
+    """Which of the compiled loops a problem needs: they differ by the types of the data."""
+    f = problem.f
+    assert isinstance(f, (LeastSquares, Logistic))
+    if isinstance(f.A, operators.Sparse):
+        return "sparse"
+    return "gram" if uses_gram(problem) else f"dense-{str(problem.dtype).rpartition('.')[2]}"
+
+
+def suits(problem: Problem) -> bool:
+    """True for what the loop is written for."""
+    f, r = problem.f, problem.r
+    return (
+        problem.device.type == "cpu"
+        and problem.dtype in (torch.float32, torch.float64)
+        and isinstance(f, (LeastSquares, Logistic))
+        and isinstance(f.A, (operators.Dense, operators.Sparse))
+        and (isinstance(f, LeastSquares) or f.root is None)
+        and _fits(r)
+    )
+
+
+def _fits(r: Any) -> bool:
+    if isinstance(r, Box):  # where 0 is inside, a coordinate at rest is at 0
+        finite = bool(r.lower.isfinite().all()) and bool(r.upper.isfinite().all())
+        return finite and bool((r.lower <= 0).all()) and bool((r.upper >= 0).all())
+    return isinstance(r, (L1, ElasticNet)) and bool((r.lam > 0).all()) and r.free() is None
+
+
+def penalty_of(problem: Problem) -> tuple[Any, ...]:
+    """l1, l2, lower and upper of the penalty, each (B, n) or (1, n), float64."""
+    r, n = problem.r, problem.n
+    none = torch.zeros(1, 1, dtype=torch.float64)
+    l1, l2, lower, upper = none, none, none - torch.inf, none + torch.inf
+    if isinstance(r, L1):
+        l1 = r.threshold
+    elif isinstance(r, ElasticNet):
+        l1, l2 = r.pair()
+    elif isinstance(r, Box):
+        lower, upper = r.lower, r.upper
+    return tuple(_numpy(part.double().expand(-1, n)) for part in (l1, l2, lower, upper))
+
+
+def weights_of(rule: Any) -> Weights:
+    """The weights of a compact rule as float32 arrays; for other rules some that nobody reads."""
+    if not isinstance(rule, CompactRule):
+        one = np.zeros((1, 1), np.float32)
+        return Weights(one, one, one[0], one, one[0], one, one[0], 0.0)
+    parts = (
+        rule.coordinate_weight, rule.instance_weight, rule.first_bias, rule.hidden_weight,
+        rule.hidden_bias[:, 0], rule.head_weight, rule.head_bias[:, 0],
+    )  # fmt: skip
+    largest = float(rule.settings.largest_log_p)
+    return Weights(*(_numpy(part.float()) for part in parts), largest)
+
+
+def _numpy(t: Tensor) -> Any:
+    return t.detach().contiguous().numpy()

@@ -1,0 +1,322 @@
+"""The loop over the iterations of one instance: `solver`, `safeguard` and `attempts` as scalars."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from proxlearn.attempts import FIRST_WAIT, FREE, OVERDRAFT, SETTLED, SHARE
+from proxlearn.compiled.data import dual32, gradient, instance
+from proxlearn.compiled.losses import SQUARES, conjugate, dual_scale
+from proxlearn.compiled.maths import F, compiled
+from proxlearn.compiled.polish import Space, certificate, polish
+from proxlearn.compiled.rule import (
+    PIECE, Point, Room, Separable, Weights, advance, compact, curvature, instance_bias, room,
+)  # fmt: skip
+from proxlearn.safeguard import GROWTH, RATE, SLOWEST, STRETCH, WINDOW
+
+PROMISING = 0.3
+"""Relative gap below which a polish is worth an attempt."""
+CHEAP = 0.5
+"""A polish that costs less than this part of a gradient need not wait for the active set."""
+FLOOR = 1e-6
+"""Relative gap that float32 iterations cannot be trusted to pass."""
+SMALLEST = 1e-25
+"""Of a Lipschitz constant whose problem is iterated in float32."""
+RITZ_STEPS, MARGIN = 7, 1.03
+"""Lanczos steps for ||A||^2, and the factor on what they find."""
+
+
+class Options(NamedTuple):
+    """Those of `solve`."""
+
+    learned: bool
+    """False: FISTA with restart."""
+    safeguard: bool
+    polish: bool
+    rounded: bool
+    """True where the problem is in float32, and so is the answer."""
+    tol: float
+    max_iter: int
+
+
+class Outcome(NamedTuple):
+    """How an instance ended; its x is in the array that was given for it."""
+
+    solved: bool
+    objective: float
+    gap: float
+    iterations: int
+    gradients: float
+
+
+@compiled
+def ritz(d: Any, m: int, n: int) -> float:
+    """||A||^2 from below, by Lanczos on A^T A: grad f(q) - grad f(0) for f = 1/2 |A q - b|^2."""
+    q, last, w, at_zero = np.empty((4, n), np.float32)
+    z, u = np.empty(m, np.float32), np.empty(m, np.float32)
+    alpha, beta = np.zeros(RITZ_STEPS), np.zeros(RITZ_STEPS + 1)
+    last[:] = F(0)
+    gradient(d, last, z, u, at_zero)
+    total = 0.0
+    for j in range(n):
+        q[j] = 1 + 0.9 * math.sin(12.9898 * j)
+        total += q[j] * q[j]
+    for j in range(n):
+        q[j] /= F(math.sqrt(total))
+    used = 0
+    for k in range(RITZ_STEPS):
+        gradient(d, q, z, u, w)
+        total = 0.0
+        for j in range(n):
+            w[j] -= at_zero[j] + F(beta[k]) * last[j]
+            total += w[j] * q[j]
+        alpha[k], used = total, k + 1
+        total = 0.0
+        for j in range(n):
+            w[j] -= F(alpha[k]) * q[j]
+            total += w[j] * w[j]
+        beta[k + 1] = math.sqrt(total)
+        if not beta[k + 1] > 1e-5 * alpha[0]:
+            break
+        for j in range(n):
+            last[j] = q[j]
+            q[j] = w[j] / F(beta[k + 1])
+    return _largest(alpha[:used], beta[1:used])
+
+
+@compiled
+def _largest(alpha: Any, beta: Any) -> float:
+    """The largest eigenvalue of a tridiagonal matrix, by bisection on the signs of the pivots."""
+    k = len(alpha)
+    low = high = 0.0
+    for i in range(k):
+        around = (beta[i - 1] if i > 0 else 0.0) + (beta[i] if i < k - 1 else 0.0)
+        low, high = max(low, alpha[i]), max(high, alpha[i] + around)
+    for _ in range(20):
+        middle = 0.5 * (low + high)
+        pivot, above = 1.0, False
+        for i in range(k):
+            pivot = alpha[i] - middle - (beta[i - 1] ** 2 / pivot if i > 0 else 0.0)
+            above = above or pivot > 0
+            pivot = pivot if pivot != 0 else -1e-30
+        low, high = (middle, high) if above else (low, middle)
+    return high
+
+
+@compiled
+def _nonzeros(x: Any, index: Any, w: Any) -> int:
+    """Places and values of the non-zeros of x; their number, or -1 where there is no room."""
+    k = 0
+    for i in range(len(x)):
+        if x[i] != 0:
+            if k == len(index):
+                return -1
+            index[k], w[k] = i, x[i]
+            k += 1
+    return k
+
+
+@compiled
+def _changes(x: Any, active: Any) -> tuple[int, int]:
+    """How many coordinates became or ceased to be zero, and how many are not; `active` follows."""
+    changed = count = 0
+    for i in range(len(x)):
+        now = x[i] != 0
+        changed += now != active[i]
+        count += now
+        active[i] = now
+    return changed, count
+
+
+@compiled
+def _estimate(loss: int, k: int, m: int, n: int, entries: float) -> float:
+    """What a polish of k coordinates costs at least, in gradients; m = 0 with a Gram matrix."""
+    if m == 0:
+        return (k * k * k / 6 + 2 * k * n) / (2 * entries)
+    newton = 1 if loss == SQUARES else 2
+    return 1 + newton * (m * k * k / 2 + k * k * k / 6) / (2 * entries)
+
+
+@compiled
+def _levels(r: Separable, g: Any, level: Any) -> None:
+    """lam, or where there is none a tenth of the largest gradient."""
+    largest = 0.0
+    for i in range(len(g)):
+        largest = max(largest, abs(g[i]))
+    largest = 0.1 * largest if largest > 0 else 1.0
+    for i in range(len(g)):
+        level[i] = r.l1[i] if r.l1[i] > 0 else F(largest)
+
+
+@compiled
+def solve_instance(
+    d: Any, m: int, r: Separable, r32: Separable, plain: bool, weights: Weights, L: float,
+    o: Options, s: Space, entries: float, answer: Any,
+) -> Outcome:  # fmt: skip
+    """Iterate until the certificate holds. The start is in `answer`, and in the end the best x."""
+    n = len(answer)
+    if not L > 0:
+        L = MARGIN * ritz(d, m, n) / (1 if d.loss == SQUARES else 4 * m)
+    if not SMALLEST < L < 1 / SMALLEST:  # squares leave the range of float32
+        return Outcome(False, math.inf, math.inf, 0, 0.0)
+    step = 1 / L
+    x, y, g, last_y, last_g, x_new, y_new, best, level = np.empty((9, n), np.float32)
+    z, u, active = np.empty(m, np.float32), np.empty(m, np.float32), np.empty(n, np.bool_)
+    u64, g64, polished = np.empty(m), np.empty(n), np.empty(n)
+    index, w = np.empty(len(s.H), np.int64), np.empty(len(s.H))
+    space, bias = room(len(weights.first)), np.empty(len(weights.first), np.float32)
+    constant = np.empty((2, PIECE), np.float32)
+    for i in range(n):
+        x[i] = y[i] = best[i] = answer[i]
+        active[i] = x[i] != 0
+    upper, lower, exact = math.inf, -math.inf, -math.inf  # exact: a lower bound in float64
+    trusted, mark, needed, due, stretch, t = o.learned, math.inf, RATE, WINDOW, STRETCH, 1.0
+    next_check, check_wait, next_try, try_wait = 0, 1, 0, FIRST_WAIT
+    spent = gradients = 0.0
+    for k in range(1, o.max_iter + 1):
+        f_y, uu, ub = gradient(d, y, z, u, g)
+        gradients += 1
+        scale = dual_scale(r32, g)
+        bound = -dual32(d, u, scale, uu, ub) - (0.0 if plain else conjugate(r32, g, scale))
+        lower = max(lower, bound) if not math.isnan(bound) else lower
+
+        # The rule chooses p and a; then x+ = prox(y - p g) and y+ = x+ + a (x+ - x).
+        at = Point(x, y, g, last_y, last_g)
+        if trusted:
+            if k == 1:
+                _levels(r32, g, level)
+            instance_bias(weights, k - 1, step, n, curvature(at), bias)
+        t_next = (1 + math.sqrt(1 + 4 * t * t)) / 2
+        constant[0], constant[1] = F(step), F((t - 1) / t_next)
+        r_x = linear = square = against = 0.0
+        for first in range(0, n, PIECE):
+            size = min(PIECE, n - first)
+            pa = constant
+            if trusted:
+                compact(weights, at, first, level, step, bias, k == 1, space)
+                pa = space.out
+            sums = advance(at, r32, first, size, pa[0], pa[1], x_new, y_new)
+            r_x += sums[0]
+            linear += sums[1]
+            square += sums[2]
+            against += sums[3]
+        if not trusted:
+            t = t_next
+            if against > 0:
+                t = 1.0
+                y_new[:] = x_new
+        last_y, last_g, y, g, y_new, x, x_new = y, g, y_new, last_g, last_y, x_new, x
+        F_x = f_y + linear + 0.5 * L * square + r_x  # an upper bound on F(x)
+        if F_x < upper:
+            upper = F_x
+            best[:] = x
+        broken = not math.isfinite(F_x)
+
+        # Solved? Rough bounds say when to look, the certificate in float64 decides.
+        gap = (F_x - max(lower, exact)) / abs(F_x)
+        if gap <= o.tol and next_check <= k:
+            size = _nonzeros(x, index, w)
+            if size >= 0:
+                value, bound = certificate(d, r, index[:size], w[:size], u64, g64)
+                gradients += 1
+                exact = max(exact, bound)
+                if value - exact <= o.tol * abs(value):
+                    answer[:] = x
+                    return Outcome(True, value, max(value - exact, 0.0), k, gradients)
+            next_check, check_wait = k + check_wait, min(2 * check_wait, 64)
+
+        # Polish, where the active set has nearly settled or the attempt costs next to nothing.
+        changed, count = _changes(x, active)
+        if o.polish and count > 0 and next_try <= k and gap <= PROMISING:
+            cost = _estimate(d.loss, count, m, n, entries)
+            settled = SETTLED * changed <= count and k >= 3
+            if (settled or cost <= CHEAP) and spent + cost <= SHARE * k + FREE:
+                size = _nonzeros(x, index, w)
+                if size > 0:
+                    value, bound, cost = polish(
+                        d, r, index[:size], w[:size], s, m, n, o.tol, OVERDRAFT * cost, entries,
+                        polished,
+                    )  # fmt: skip
+                    gradients += math.ceil(cost)
+                    exact = max(exact, bound)
+                    if value - exact <= o.tol * abs(value):
+                        answer[:] = polished
+                        if o.rounded:  # the answer is the rounded point
+                            for i in range(n):
+                                answer[i] = F(answer[i])
+                            size = _nonzeros(answer, index, w)
+                            value, _ = certificate(d, r, index[:size], w[:size], u64, g64)
+                        if value - exact <= o.tol * abs(value):
+                            return Outcome(True, value, max(value - exact, 0.0), k, gradients)
+                    spent += cost
+                next_try, try_wait = k + try_wait, 2 * try_wait
+
+        # The safeguard: who goes on?
+        if not o.safeguard or not o.learned:
+            if broken:
+                break
+            continue
+        merit = (upper - lower) / max(abs(upper), 1e-38)
+        if k == 1:
+            mark = merit
+        if k >= due or broken:
+            if (broken and not trusted) or (merit <= FLOOR and o.tol < FLOOR):
+                break
+            if trusted and (broken or merit > needed * mark):
+                trusted, t, due, stretch = False, 1.0, k + stretch, GROWTH * stretch
+                x[:], y[:] = best, best
+            elif trusted:
+                due = k + WINDOW
+            else:
+                speed = (merit / mark) ** (WINDOW * GROWTH / stretch)  # of the last stretch
+                needed = min(speed, SLOWEST) if not math.isnan(speed) else SLOWEST
+                trusted, due = True, k + WINDOW
+                x[:], y[:] = best, best
+            mark = merit
+    answer[:] = best
+    return Outcome(False, math.inf, math.inf, min(k, o.max_iter), gradients)
+
+
+@compiled
+def _plain(r: Separable) -> bool:
+    """True for an l1 penalty and nothing else."""
+    for i in range(len(r.l1)):
+        if r.l2[i] != 0 or r.lower[i] != -math.inf or r.upper[i] != math.inf:
+            return False
+    return True
+
+
+@compiled
+def _penalty_of(r: Separable, i: int) -> Separable:
+    return Separable(
+        r.l1[i if len(r.l1) > 1 else 0], r.l2[i if len(r.l2) > 1 else 0],
+        r.lower[i if len(r.lower) > 1 else 0], r.upper[i if len(r.upper) > 1 else 0],
+    )  # fmt: skip
+
+
+def build(digest: str) -> Any:
+    """The compiled entry, cached on disk. The cache looks at the sources that `digest` is of."""
+
+    @njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+    def solve_some(
+        first: int, last: int, d: Any, m: int, r: Separable, r32: Separable, weights: Weights,
+        L: Any, o: Options, entries: float, most: int, answers: Any, numbers: Any,
+    ) -> int:  # fmt: skip
+        """Instances first, ..., last-1: `answers` (B, n) hold the starts, then the solutions.
+
+        `numbers` (B, 5) receives the outcomes.
+        """
+        s = Space(np.empty((most, m)), np.empty((most, most)), np.empty((most, most)))
+        for i in range(first, last):
+            r_i = _penalty_of(r, i)
+            out = solve_instance(
+                instance(d, i), m, r_i, _penalty_of(r32, i), _plain(r_i), weights,
+                L[i if len(L) > 1 else 0], o, s, entries, answers[i],
+            )  # fmt: skip
+            numbers[i, 0], numbers[i, 1], numbers[i, 2] = out.solved, out.objective, out.gap
+            numbers[i, 3], numbers[i, 4] = out.iterations, out.gradients
+        return len(digest)
+
+    return solve_some

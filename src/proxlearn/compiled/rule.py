@@ -1,0 +1,194 @@
+"""An iteration after its gradient: what the rule chooses, the prox, the momentum.
+
+The same equations as `rules.compact.CompactRule`, `rules.classic.Fista` and `scheme.Scheme`, for
+one instance in float32, in pieces of a few coordinates that stay in the nearest cache.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from proxlearn.compiled.maths import F, compiled, exp32, log32
+from proxlearn.rules.compact import COORDINATE, INSTANCE, LEAST_LOG_P
+
+PIECE = 128
+"""Coordinates at a time."""
+
+
+class Weights(NamedTuple):
+    """Those of a compact rule, float32."""
+
+    coordinate: Any
+    """(H, COORDINATE)"""
+    instance: Any
+    """(INSTANCE, H)"""
+    first: Any
+    """(H,)"""
+    hidden: Any
+    """(H, H)"""
+    second: Any
+    """(H,)"""
+    head: Any
+    """(2, H)"""
+    last: Any
+    """(2,)"""
+    largest_log_p: float
+
+
+class Point(NamedTuple):
+    """An iteration's vectors, (n,) float32."""
+
+    x: Any
+    y: Any
+    g: Any
+    """grad f(y)"""
+    last_y: Any
+    last_g: Any
+
+
+class Separable(NamedTuple):
+    """r(x) = sum_i l1_i |x_i| + l2_i x_i^2/2 on lower_i <= x_i <= upper_i, each (n,)."""
+
+    l1: Any
+    l2: Any
+    lower: Any
+    upper: Any
+
+
+class Room(NamedTuple):
+    """Space for the rule, allocated once."""
+
+    units: Any
+    one: Any
+    two: Any
+    out: Any
+
+
+@compiled
+def room(H: int) -> Room:
+    """Space for a rule of H units."""
+    return Room(
+        np.empty((COORDINATE, PIECE), np.float32),
+        np.empty((H, PIECE), np.float32),
+        np.empty((H, PIECE), np.float32),
+        np.empty((2, PIECE), np.float32),
+    )
+
+
+@compiled
+def curvature(at: Point) -> tuple[float, float, float, int]:
+    """<dy, dg>, |dy|^2 and |dg|^2 for the last step, and the non-zeros of x."""
+    dot, dy2, dg2 = F(0), F(0), F(0)
+    count = 0
+    x, y, g, last_y, last_g = at.x, at.y, at.g, at.last_y, at.last_g
+    for i in range(len(x)):
+        dy, dg = y[i] - last_y[i], g[i] - last_g[i]
+        dot += dy * dg
+        dy2 += dy * dy
+        dg2 += dg * dg
+        count += x[i] != 0
+    return float(dot), float(dy2), float(dg2), count
+
+
+@compiled
+def instance_bias(w: Weights, k: int, s: float, n: int, bends: Any, bias: Any) -> None:
+    """The first layer's bias, (H,), with the inputs that all coordinates share."""
+    dot, dy2, dg2, count = bends
+    along = across = 0.0
+    if k > 0:
+        dot = max(dot, 0.0)
+        along = math.log(s * dot / max(dy2, 1e-38) + 1e-4)
+        across = min(math.log(dot / max(s * dg2, 1e-38) + 1e-4), 10.0)
+    inputs = (math.log1p(k), 1 / (1 + k), math.log(count / n + 1e-3), along, across)
+    for h in range(len(bias)):
+        bias[h] = w.first[h]
+        for j in range(INSTANCE):
+            bias[h] += w.instance[j, h] * inputs[j]
+
+
+@compiled
+def layer(W: Any, inputs: Any, bias: Any, size: int, out: Any, relu: bool) -> None:
+    """out = W inputs + bias for `size` coordinates, eight inputs at a time, then the ReLU."""
+    units, width = W.shape
+    eights = width - width % 8
+    for h in range(units):
+        o, w = out[h], W[h]
+        for j in range(size):
+            o[j] = bias[h]
+        for t in range(0, eights, 8):
+            i0, i1, i2, i3 = inputs[t], inputs[t + 1], inputs[t + 2], inputs[t + 3]
+            i4, i5, i6, i7 = inputs[t + 4], inputs[t + 5], inputs[t + 6], inputs[t + 7]
+            w0, w1, w2, w3 = w[t], w[t + 1], w[t + 2], w[t + 3]
+            w4, w5, w6, w7 = w[t + 4], w[t + 5], w[t + 6], w[t + 7]
+            for j in range(size):
+                o[j] += (w0 * i0[j] + w1 * i1[j] + w2 * i2[j] + w3 * i3[j]) + (
+                    w4 * i4[j] + w5 * i5[j] + w6 * i6[j] + w7 * i7[j]
+                )
+        for t in range(eights, width):
+            i0, w0 = inputs[t], w[t]
+            for j in range(size):
+                o[j] += w0 * i0[j]
+        if relu:
+            for j in range(size):
+                o[j] = max(o[j], F(0))
+
+
+@compiled
+def compact(
+    w: Weights, at: Point, first: int, level: Any, s: float, bias: Any, fresh: bool, space: Room
+) -> int:
+    """p and a of the coordinates first, first + 1, ... in `space.out`; how many they are."""
+    size = min(PIECE, len(at.x) - first)
+    end = first + size
+    x, y, g = at.x[first:end], at.y[first:end], at.g[first:end]
+    last, lam = at.last_g[first:end], level[first:end]
+    u0, u1, u2, u3 = space.units[0], space.units[1], space.units[2], space.units[3]
+    inverse = F(1 / s)
+    for j in range(size):
+        scale = F(1) / lam[j]
+        u0[j] = g[j] * scale
+        u1[j] = y[j] * scale * inverse
+        u2[j] = (y[j] - x[j]) * scale * inverse
+        u3[j] = F(0) if fresh else (g[j] - last[j]) * scale
+    for c in range(COORDINATE):
+        u = space.units[c]
+        for j in range(size):
+            t = log32(F(1) + abs(u[j]))
+            u[j] = t if u[j] >= 0 else -t
+    layer(w.coordinate, space.units, bias, size, space.one, True)
+    layer(w.hidden, space.one, w.second, size, space.two, True)
+    layer(w.head, space.two, w.last, size, space.out, False)
+    p, a = space.out[0], space.out[1]
+    least, most, step = F(LEAST_LOG_P), F(w.largest_log_p), F(s)
+    for j in range(size):
+        p[j] = step * exp32(min(max(p[j], least), most))
+        a[j] = F(1) / (F(1) + exp32(-a[j]))
+    return size
+
+
+@compiled
+def advance(
+    at: Point, r: Separable, first: int, size: int, p: Any, a: Any, x_new: Any, y_new: Any
+) -> tuple[float, float, float, float]:
+    """x+ = prox_{r,p}(y - p g) and y+ = x+ + a (x+ - x) for a piece of the coordinates.
+
+    Returns r(x+), <g, x+ - y>, |x+ - y|^2 and <y - x+, x+ - x> of the piece.
+    """
+    end = first + size
+    x, y, g = at.x[first:end], at.y[first:end], at.g[first:end]
+    l1, l2, lower, upper = r.l1[first:end], r.l2[first:end], r.lower[first:end], r.upper[first:end]
+    new, ahead = x_new[first:end], y_new[first:end]
+    value, linear, square, against = F(0), F(0), F(0), F(0)
+    for j in range(size):
+        v, t = y[j] - p[j] * g[j], p[j] * l1[j]
+        v = max(v - t, F(0)) + min(v + t, F(0))
+        v = min(max(v / (F(1) + p[j] * l2[j]), lower[j]), upper[j])
+        d = v - y[j]
+        value += l1[j] * abs(v) + F(0.5) * l2[j] * v * v
+        linear += g[j] * d
+        square += d * d
+        against -= d * (v - x[j])
+        new[j] = v
+        ahead[j] = v + a[j] * (v - x[j])
+    return float(value), float(linear), float(square), float(against)

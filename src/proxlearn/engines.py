@@ -1,0 +1,141 @@
+"""Who does the work: PyTorch, the reference, or the compiled loop, where it is there and suits."""
+
+import os
+import time
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from proxlearn.errors import InputError, unknown
+from proxlearn.problem import Problem
+from proxlearn.rules import CompactRule, Fista
+from proxlearn.smooth import GLM
+from proxlearn.solution import Solution, Status
+
+ENGINES = ("auto", "torch", "compiled")
+VARIABLE = "PROXLEARN_ENGINE"
+"""Environment variable with the engine of solves that do not name one."""
+WORTH = 1e7
+"""Numbers in all A together from which it is worth to load the compiled loop, about a second."""
+
+
+def compiled_suits(engine: str | None, problem: Problem, method: Any, plain: bool) -> bool:
+    """True where the compiled loop shall do the work.
+
+    `plain` is a solve that the loop has nothing to say to: one that is recorded, timed or watched.
+    """
+    name = engine or os.environ.get(VARIABLE) or "auto"
+    if name not in ENGINES:
+        raise unknown("engine", name, ENGINES)
+    if name == "torch":
+        return False
+    fits = not plain and _rule_of(method) is not None and _there()
+    if fits:
+        from proxlearn.compiled import engine as loop
+
+        fits = loop.suits(problem)
+    if name == "compiled":
+        if not fits:
+            raise InputError(_why_not(problem, method, plain))
+        return True
+    return fits and _prepared(problem)
+
+
+def _prepared(problem: Problem) -> bool:
+    """True where the loop is loaded, or is on disk and worth loading; else it is made by and by."""
+    from proxlearn.compiled import cache as loops
+    from proxlearn.compiled.engine import variant
+
+    name = variant(problem)
+    if loops.loaded(name):
+        return True
+    f = problem.f
+    assert isinstance(f, GLM)
+    if f.A.entries * problem.batch < WORTH:
+        return False
+    if loops.ready(name):
+        return True
+    loops.make_in_background(name)
+    return False
+
+
+def _rule_of(method: Any) -> Any:
+    """The rule of a scheme that the loop knows: a compact one, or FISTA with restart."""
+    rule = getattr(method, "rule", None)
+    known = isinstance(rule, CompactRule) or (isinstance(rule, Fista) and rule.restart)
+    return rule if known else None
+
+
+@cache
+def _there() -> bool:
+    return find_spec("numba") is not None
+
+
+def _why_not(problem: Problem, method: Any, plain: bool) -> str:
+    if not _there():
+        return "the compiled engine needs numba: pip install 'proxlearn[fast]', or engine='torch'"
+    if plain:
+        return (
+            "the compiled engine neither records nor calls back, and needs tol > 0 and no "
+            "time_limit; use engine='torch'"
+        )
+    if _rule_of(method) is None:
+        return "the compiled engine knows compact rules and 'fista-restart'; use engine='torch'"
+    f, r = type(problem.f).__name__, type(problem.r).__name__
+    return (
+        f"the compiled engine does not solve {f} with {r} as given; expected least squares or "
+        "logistic on the CPU, dense or sparse, with l1, elastic net or a box; use engine='torch'"
+    )
+
+
+def solve_compiled(
+    problem: Problem,
+    method: Any,
+    x0: Tensor,
+    reference: Callable[..., Solution],
+    *,
+    tol: float,
+    max_iter: int,
+    safeguard: bool,
+    polish: bool,
+) -> Solution:
+    """Solve with the compiled loop; `reference` goes on with the instances that it did not solve."""
+    from proxlearn.compiled import cache as loops
+    from proxlearn.compiled.engine import run, variant
+
+    began = time.perf_counter()
+    x, numbers = run(problem, _rule_of(method), x0, tol, max_iter, safeguard, polish)
+    loops.used(variant(problem))
+    solved, objective, gap, iterations, gradients = torch.from_numpy(numbers).unbind(1)
+    iterations, gradients = iterations.long(), gradients.long()
+    status = [Status.SOLVED] * problem.batch
+    left = (solved == 0).nonzero()[:, 0]
+    if len(left):
+        rest = reference(
+            problem.select(left),
+            method,
+            tol=tol,
+            max_iter=max_iter - int(iterations[left].min()),
+            x0=x[left],
+            safeguard=safeguard,
+            polish=polish,
+            engine="torch",
+        )
+        x[left], objective[left], gap[left] = rest.x, rest.objective, rest.gap
+        iterations[left] += rest.iterations
+        gradients[left] += rest.grad_evals
+        for i, state in zip(left.tolist(), rest.status, strict=True):
+            status[i] = state
+    return Solution(
+        x=x[0] if problem.single else x,
+        objective=objective,
+        gap=gap,
+        status=tuple(status),
+        iterations=iterations,
+        grad_evals=gradients,
+        seconds=time.perf_counter() - began,
+    )

@@ -1,0 +1,252 @@
+"""The compiled loop against PyTorch, the reference: the same answers, certificates and counts."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+
+import proxlearn as pl
+from proxlearn.compiled import cache
+from proxlearn.errors import InputError
+from proxlearn.operators import Dense
+from proxlearn.penalties import L1, Box, ElasticNet
+from proxlearn.problem import Problem
+from proxlearn.smooth import LeastSquares, Logistic
+
+
+def data(B, m, n, seed=0, dtype=torch.float64):
+    """A (B, m, n) with unit columns, b from a few of them."""
+    generator = torch.Generator().manual_seed(seed)
+    A = torch.randn(B, m, n, generator=generator, dtype=torch.float64)
+    A /= A.norm(dim=1, keepdim=True)
+    x = torch.randn(B, n, generator=generator, dtype=torch.float64)
+    x *= torch.rand(B, n, generator=generator) < 0.15
+    b = (A @ x[:, :, None])[:, :, 0] + 0.01 * torch.randn(B, m, generator=generator).double()
+    return A.to(dtype), b.to(dtype)
+
+
+def labels(b):
+    return (b > 0).to(b.dtype)
+
+
+def weights(n):
+    return 0.5 + torch.rand(1, n, generator=torch.Generator().manual_seed(1)).double()
+
+
+B, M, N = 6, 30, 50
+A, b = data(B, M, N)
+lam = torch.full((B,), 0.05, dtype=torch.float64)
+one = torch.ones(1, 1, dtype=torch.float64)
+sparse = scipy.sparse.random(M, N, 0.3, random_state=0, format="csr")
+
+PENALTIES = {
+    "l1": L1(lam),
+    "weighted l1": L1(lam, weights(N)),
+    "elastic net": ElasticNet(lam, 0.3 * lam),
+    "weighted elastic net": ElasticNet(lam, 0.3 * lam, weights(N)),
+    "box": Box(-0.2 * one, 0.3 * one),
+}
+LOSSES = {
+    "least squares": LeastSquares(Dense(A), b),
+    "least squares, shared A": LeastSquares(Dense(A[0]), b),
+    "least squares, sparse A": LeastSquares(pl.lasso(sparse, b[0], 0.1).f.A, b),
+    "logistic": Logistic(Dense(A), labels(b)),
+    "logistic, shared A": Logistic(Dense(A[0]), labels(b)),
+    "logistic, sparse A": Logistic(pl.logistic(sparse, labels(b[0]), 0.1).f.A, labels(b)),
+}
+
+
+def problem_of(loss, penalty):
+    scale = 0.05 if loss.startswith("logistic") else 1.0  # the mean of losses is that small
+    r = PENALTIES[penalty]
+    if isinstance(r, L1):
+        r = L1(scale * r.lam, r.weights)
+    elif isinstance(r, ElasticNet):
+        r = ElasticNet(scale * r.lam, scale * r.lam2, r.weights)
+    return Problem(LOSSES[loss], r)
+
+
+@pytest.mark.parametrize("optimizer", ["general", "fista-restart"])
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_answers_of_both_engines_agree(loss, penalty, optimizer):
+    problem = problem_of(loss, penalty)
+    compiled = pl.solve(problem, optimizer, tol=1e-9, engine="compiled")
+    reference = pl.solve(problem, optimizer, tol=1e-12, engine="torch")
+    assert compiled.solved
+    assert reference.solved
+    scale = reference.objective.abs()
+    assert bool(((compiled.objective - reference.objective).abs() <= 1e-9 * scale).all())
+    certificate = problem.certificate(compiled.x)
+    assert torch.allclose(certificate.objective, compiled.objective, rtol=1e-12)
+    # The gap is no smaller than the distance to the optimum, and no larger than promised.
+    assert bool((compiled.gap >= compiled.objective - reference.objective - 1e-12 * scale).all())
+    assert bool((compiled.gap <= 1e-9 * scale).all())
+
+
+@pytest.mark.parametrize("optimizer", ["general", "lasso", "fista-restart"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_iterates_of_both_engines_agree(loss, optimizer):
+    """Without polish and safeguard, for a few iterations: float32 against float64."""
+    problem = problem_of(loss, "weighted l1")
+    bare = {"safeguard": False, "polish": False, "tol": 1e-30, "max_iter": 8}
+    problem.lipschitz()  # the same step for both
+    from proxlearn.compiled.engine import run
+    from proxlearn.engines import _rule_of
+
+    rule = _rule_of(pl.optimizers.get(optimizer))
+    x0 = torch.zeros(B, N, dtype=torch.float64)
+    compiled = run(problem, rule, x0, 1e-30, 8, False, False)[0]
+    reference = pl.solve(problem, optimizer, engine="torch", **bare).x
+    assert bool((compiled != 0).any())
+    # The loop answers with the best point seen, which in the first iterations is the last.
+    at = problem.objective(compiled), problem.objective(reference)
+    assert torch.allclose(*at, rtol=1e-4)
+
+
+def test_counts_and_bits_in_the_paper_family():
+    family = pl.families.get("gaussian-lasso")
+    problem = family.sample(8, torch.Generator().manual_seed(5)).to(torch.float32)
+    problem.lipschitz()
+    compiled = pl.solve(problem, "lasso", engine="compiled")
+    reference = pl.solve(problem, "lasso", engine="torch")
+    assert compiled.solved
+    assert float((compiled.iterations - reference.iterations).double().abs().mean()) <= 1
+    assert torch.allclose(compiled.x, reference.x, atol=1e-6)
+    assert compiled.x.dtype == torch.float32
+    again = pl.solve(problem, "lasso", engine="compiled")
+    assert torch.equal(again.x, compiled.x)
+    alone = pl.solve(problem.select(torch.tensor([3])), "lasso", engine="compiled")
+    assert torch.equal(alone.x[0], compiled.x[3])
+
+
+def test_threads_change_nothing(monkeypatch):
+    problem = problem_of("least squares", "l1")
+    alone = pl.solve(problem, "general", engine="compiled")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    together = pl.solve(problem, "general", engine="compiled")
+    assert torch.equal(alone.x, together.x)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-30, 1e12, 1e30, 1e150])
+def test_data_of_any_size_are_solved(scale):
+    problem = pl.lasso(A * scale, b, 0.05 * scale)
+    assert pl.solve(problem, "general", engine="compiled").solved
+
+
+def test_what_float32_cannot_finish_goes_on_in_float64():
+    U, _, V = torch.linalg.svd(A[0], full_matrices=False)
+    hard = U @ torch.diag(torch.logspace(0, -4, M, dtype=torch.float64)) @ V
+    problem = pl.lasso(hard, hard.sum(1), 1e-6)
+    solution = pl.solve(problem, "general", tol=1e-10, max_iter=20_000, engine="compiled")
+    assert solution.solved
+    certificate = problem.certificate(solution.x[None])
+    assert float(certificate.gap) <= 1e-10 * float(certificate.objective)
+
+
+@pytest.mark.parametrize("kind", ["zero", "nan", "huge"])
+def test_bad_weights_end_solved(kind):
+    rule = pl.load(pl.zoo.path("lasso")).rule
+    for parameter in rule.parameters():
+        parameter.data = {
+            "zero": torch.zeros_like(parameter),
+            "nan": torch.full_like(parameter, torch.nan),
+            "huge": torch.full_like(parameter, 1e30),
+        }[kind]
+    method = pl.Scheme(rule)
+    for loss in ("least squares", "logistic"):
+        solution = pl.solve(problem_of(loss, "l1"), method, engine="compiled")
+        assert solution.solved
+
+
+def test_start_and_limit(monkeypatch):
+    problem = problem_of("least squares", "l1")
+    solution = pl.solve(problem, "general", engine="compiled")
+    again = pl.solve(problem, "general", x0=solution.x, engine="compiled")
+    assert again.solved
+    assert float(again.iterations.double().mean()) < float(solution.iterations.double().mean())
+    few = pl.solve(problem, "fista-restart", tol=1e-13, max_iter=1, polish=False, engine="compiled")
+    assert {str(s) for s in few.status} == {"MAX_ITER"}
+    assert bool((few.iterations <= 1).all())
+    assert bool(few.gap.isfinite().all())
+
+
+def test_zero_is_found_at_once():
+    problem = pl.lasso(A, b, 100.0)
+    solution = pl.solve(problem, "general", engine="compiled")
+    assert solution.solved
+    assert not bool(solution.x.any())
+
+
+def test_words_for_what_it_cannot_do(monkeypatch):
+    problem = problem_of("least squares", "l1")
+    with pytest.raises(InputError, match="unknown engine 'numba'"):
+        pl.solve(problem, engine="numba")
+    with pytest.raises(InputError, match="compact rules and 'fista-restart'"):
+        pl.solve(problem, "ista", engine="compiled")
+    with pytest.raises(InputError, match="neither records nor calls back"):
+        pl.solve(problem, engine="compiled", record=True)
+    with pytest.raises(InputError, match="does not solve LeastSquares with NonNegative"):
+        pl.solve(pl.nnls(A, b), "fista-restart", engine="compiled")
+    monkeypatch.setattr("proxlearn.engines._there", lambda: False)
+    with pytest.raises(InputError, match="needs numba"):
+        pl.solve(problem, engine="compiled")
+    assert pl.solve(problem, engine="auto").solved
+
+
+def test_auto_takes_the_loop_when_it_is_there(monkeypatch):
+    problem = problem_of("least squares", "l1")
+    used = []
+    monkeypatch.setattr("proxlearn.engines.solve_compiled", lambda *a, **k: used.append(1))
+    monkeypatch.setattr("proxlearn.solver.solve_compiled", lambda *a, **k: used.append(1))
+    monkeypatch.setattr(cache, "loaded", lambda name: True)
+    pl.solve(problem, engine="auto")
+    assert used == [1]
+    begun = []
+    monkeypatch.setattr(cache, "loaded", lambda name: False)
+    monkeypatch.setattr(cache, "ready", lambda name: False)
+    monkeypatch.setattr(cache, "make_in_background", begun.append)
+    pl.solve(problem, engine="auto")  # too small to be worth it
+    assert begun == []
+    monkeypatch.setattr("proxlearn.engines.WORTH", 1)
+    pl.solve(problem, engine="auto")
+    assert begun == ["dense-float64"]
+    assert used == [1]
+
+
+def test_another_process_finds_the_loop_on_disk():
+    pl.solve(problem_of("least squares", "l1"), "fista-restart", engine="compiled")
+    command = [sys.executable, "-m", "proxlearn.compiled", "dense-float64"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
+    assert done.stdout == "dense-float64: there\n"
+    wrong = subprocess.run([*command[:-1], "denser"], capture_output=True, text=True, check=False)
+    assert "'denser' is no compiled loop" in wrong.stderr
+
+
+def test_the_functions_of_the_loop():
+    from proxlearn.compiled import maths
+
+    rng = np.random.default_rng(0)
+    for v in np.exp(rng.uniform(-80, 80, 200)).astype(np.float32):
+        assert maths.log32(v) == pytest.approx(np.log(float(v)), rel=1e-6, abs=1e-6)
+    for t in rng.uniform(-80, 80, 200).astype(np.float32):
+        assert maths.exp32(t) == pytest.approx(np.exp(float(t)), rel=1e-6)
+    for k in (1, 2, 5, 8, 9):
+        C, w, H = rng.standard_normal((k, 700)), rng.random(700), np.zeros((k, k))
+        maths.gram(C, w[:0], 0, k, H)
+        assert np.allclose(H, C @ C.T)
+        maths.gram(C, w, 0, k, H)
+        assert np.allclose(H, (C * w) @ C.T)
+        H[k // 2 :] = H[:, k // 2 :] = 0
+        maths.gram(C, w, k // 2, k, H)
+        assert np.allclose(H, (C * w) @ C.T)
+        v = rng.standard_normal(k)
+        answer = np.linalg.solve(H, v)
+        assert maths.cholesky(H, k)
+        maths.cholesky_solve(H, k, v)
+        assert np.allclose(v, answer)
+    assert not maths.cholesky(-np.eye(3), 3)
