@@ -143,7 +143,7 @@ def test_the_loser_is_named(comparison):
     [
         (0.1, []),
         (0.5, ["10⁻³: 10 iterations against 10", "10⁻⁶: 20 iterations against 20"]),
-        (0.8, ["10⁻³: 31 iterations against 10", "10⁻⁶: more than all iterations against 20"]),
+        (0.8, ["10⁻³: 31 iterations against 10", "10⁻⁶: not within 50 against 20"]),
     ],
 )
 def test_a_loss_of_the_papers_rule_is_said(ratio, said):

@@ -154,7 +154,8 @@ def _losses(experiment: Experiment, panel: Panel) -> list[str]:
         for level in _levels_of(experiment):
             ours, theirs = _steps(method, level), _steps(bar, level)
             if theirs is not None and (ours is None or ours >= theirs):
-                many = f"{ours} iterations" if ours is not None else "more than all iterations"
+                last = int(method.mean.iteration[-1])
+                many = f"{ours} iterations" if ours is not None else f"not within {last}"
                 said = f"{method.label} is not faster than {bar.label} to {_power(level)}"
                 lines.append(f"{said}: {many} against {theirs}.")
     return lines
