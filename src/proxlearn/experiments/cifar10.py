@@ -30,5 +30,5 @@ EXPERIMENT = Experiment(
         "The quick scale has 500 pictures.",
     ),
     certified=False,
-    optimum_iterations={"quick": 750, "paper": 2_500},
+    optimum_iterations={"quick": 750, "paper": 1_500},
 )

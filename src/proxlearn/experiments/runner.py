@@ -220,10 +220,10 @@ class _Job:
         if self.experiment.certified:
             return f"float64, certified to a relative gap of {TOL:g}"
         return (
-            "not known to 1e-12: the best value seen in float64, by L-BFGS-B or by any of the "
-            f"methods. A dual bound shows that F* is at most {self.worst:.1e} lower, relatively; "
-            f"the last quarter of L-BFGS-B's iterations lowered it by {self.fell:.1e}. Gaps below "
-            "these are distances to the best value seen."
+            "not certified: the best value seen in float64, by L-BFGS-B or by any of the methods. "
+            f"The last quarter of L-BFGS-B's iterations lowered it by {self.fell:.1e}, relatively, "
+            f"and a dual bound shows no more than that F* is at most {self.worst:.1e} lower. Gaps "
+            "are distances to the best value seen; to F* they are larger."
         )
 
 
