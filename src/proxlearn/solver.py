@@ -26,9 +26,6 @@ from proxlearn.solution import History, Solution, Status
 COSTLY_CHECK_EVERY = 10
 """Iterations between looks at a lower bound that costs an extra product (unpenalised columns)."""
 
-PROMISING = 0.3
-"""Relative gap below which a polish is worth an attempt."""
-
 
 @dataclass(frozen=True)
 class Progress:
@@ -204,7 +201,7 @@ class _Run:
             lower = self._lower()
             self._end(self._verified(self._claimed(upper, lower) & ~self.ended), Status.SOLVED)
             if self.attempts.possible:
-                self._polish((upper - lower) / upper.abs())
+                self._polish(upper, (upper - lower) / upper.abs())
         self._record()
         if bool(self.ended.any()):
             self._shrink()
@@ -226,19 +223,19 @@ class _Run:
             self.lower[self.index] = torch.maximum(self.lower[self.index], known)
         return torch.maximum(lower, self.lower[self.index].to(lower.dtype))
 
-    def _polish(self, gap: Tensor) -> None:
+    def _polish(self, upper: Tensor, gap: Tensor) -> None:
         """Attempts where they are due; those that meet the tolerance end SOLVED."""
         due = self.attempts.due(
-            self.problem, self.state.x, self.index, self.k, self.optimizer.gradients
+            self.problem, self.state.x, gap, self.index, self.k, self.optimizer.gradients
         )
-        due = due & ((gap <= PROMISING) | gap.isinf())
         local = (due & ~self.ended).nonzero()[:, 0]
         if not len(local):
             return
         rows = self.index[local]
         budget = self.attempts.budget[rows]
         some = self.problem.select(local)
-        for found in attempt(some, self.state.x[local], rows, self.tol, budget):
+        start = self.attempts.start(self.state.x[local], upper[local], rows)
+        for found in attempt(some, start, rows, self.tol, budget):
             self.grad_evals[found.rows] += found.cost
             lower = torch.maximum(self.lower[found.rows], found.lower)
             self.lower[found.rows] = lower
@@ -338,16 +335,19 @@ class _Run:
         )
 
     def _take_best(self) -> None:
-        """Where a safeguarded solve ran out, its best point instead of its last one."""
+        """Where a solve ran out, the best point of the safeguard or the polish, not the last x."""
         local = (~self.ended).nonzero()[:, 0]
-        if not isinstance(self.state, SafeState) or self.tol == 0 or not len(local):
+        if self.tol == 0 or not len(local):
             return
         problem, rows = self.problem.select(local), self.index[local]
-        best = self.state.best[local]
-        at_best, at_x = problem.objective(best), problem.objective(self.x[rows])
-        # Values that differ by rounding say nothing, and the last x has the better dual point.
-        better = at_best < at_x - 10 * torch.finfo(at_x.dtype).eps * at_x.abs()
-        self.x[rows[better]] = best[better]
+        others = [self.attempts.start(self.x[rows], self.attempts.best.new_tensor(torch.inf), rows)]
+        if isinstance(self.state, SafeState):
+            others.append(self.state.best[local])
+        for other in others:
+            there, at_x = problem.objective(other), problem.objective(self.x[rows])
+            # Values that differ by rounding say nothing, and the last x has the better dual point.
+            better = there < at_x - 10 * torch.finfo(at_x.dtype).eps * at_x.abs()
+            self.x[rows[better]] = other[better]
 
     def _history(self) -> History | None:
         if self.rows is None:
