@@ -54,9 +54,10 @@ docs: setup  ## build the documentation into docs/_build/html; warnings are erro
 	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
 	@echo "wrote docs/_build/html/index.html (open it in a browser)"
 
-bench: setup  ## benchmarks (BENCH_ARGS)
-	$(BIN)/python benchmarks/gradient.py $(BENCH_ARGS)
-	$(BIN)/python benchmarks/training.py $(BENCH_ARGS)
+bench: setup  ## what a gradient costs, and other solvers on the same problems (BENCH_ARGS)
+	$(BIN)/python benchmarks/gradient.py
+	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/peers.py --markdown docs/benchmarks-table.md $(BENCH_ARGS)
 
 zoo: setup  ## train and measure all shipped models again, into zoo/ (hours; resumes)
 	$(BIN)/python -m proxlearn.zoo --out zoo

@@ -10,9 +10,11 @@ import json
 import os
 import platform
 import sys
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import numba
 import torch
 from contest import growth, roofline, rows, tables
 from contest.peers import NAMES, peers
@@ -83,7 +85,6 @@ def _version(name: str) -> str:
 
 def certified(field: list[Peer], target: float) -> list[Peer]:
     """Ours with tolerances no looser than the target, so that the certificate proves it."""
-    from dataclasses import replace
 
     def tight(peer: Peer) -> Peer:
         keep = {v.settings: tuple(t for t in v.grid if t <= target) for v in peer.variants}
@@ -180,6 +181,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parsed(arguments)
     report = Report(options)
     torch.set_num_threads(options.threads)
+    numba.set_num_threads(min(options.threads, numba.config.NUMBA_NUM_THREADS))
     try:
         with threadpool_limits(options.threads):
             for case in rows.cases():

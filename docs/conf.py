@@ -18,7 +18,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "_templates", "results"]
+exclude_patterns = ["_build", "_templates", "results", "benchmarks-table.md"]
 templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = "proxlearn"

@@ -85,7 +85,7 @@ def cases() -> Iterator[Case]:
         return lambda count, seed: drawn(family, "lasso", count, seed)
 
     for gap in (1e-3, 1e-6):
-        yield Case(1, f"LASSO 250x500, gap {gap:g}", lasso(small), 1024, 32, gap, "lasso")
+        yield Case(1, f"LASSO 250x500, gap {gap:g}", lasso(small), 1024, 16, gap, "lasso")
     for lam in (0.5, 0.1):
         title = f"patches on one 64x128 dictionary, lambda {lam:g}"
         yield Case(2, title, patches(lam), 10_000, 512, 1e-6, "lasso")
@@ -97,7 +97,7 @@ def cases() -> Iterator[Case]:
             f"logistic 1000x50, lambda {lam:g}",
             lambda count, seed, family=family: drawn(family, "logistic", count, seed),
             1024,
-            32,
+            16,
             1e-6,
             "logistic",
         )

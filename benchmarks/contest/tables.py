@@ -41,6 +41,10 @@ def _gap(value: float) -> str:
     return f"{max(value, 0):.0e}"
 
 
+def _ratio(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.1g}"
+
+
 def cells(entries: list[Entry], count: int) -> list[tuple[str, ...]]:
     """The lines of a table; times are milliseconds for one instance."""
     ours, best, lines = entries[0], best_peer(entries), []
@@ -52,7 +56,7 @@ def cells(entries: list[Entry], count: int) -> list[tuple[str, ...]]:
         ratio, quartiles = "", ""
         if entry is not ours and ours.seconds:
             low, middle, high = np.quantile(ratios(entry, ours), [0.25, 0.5, 0.75])
-            ratio, quartiles = f"{middle:.2f}", f"{low:.2f}-{high:.2f}"
+            ratio, quartiles = _ratio(middle), f"{_ratio(low)}-{_ratio(high)}"
         lines.append(
             (
                 entry.name + (" *" if entry is best else ""),

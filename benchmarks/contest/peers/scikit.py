@@ -9,7 +9,10 @@ from sklearn.linear_model import Lasso, LogisticRegression, lars_path, lars_path
 from contest.task import Task
 from contest.variant import EXACT, SINGLE, Peer, Variant, one_by_one
 
-NAME, MAX_ITER = "scikit-learn", 10_000
+NAME, MAX_ITER, SAGA_ITER = "scikit-learn", 10_000, 3000
+
+LARS_UP_TO = 1000
+"""Columns up to which LARS is tried: it takes a step, and a product, for each non-zero."""
 
 
 def peer(task: Task) -> Peer:
@@ -18,7 +21,8 @@ def peer(task: Task) -> Peer:
     elif task.shared:
         variants = (_shared_gram(), _shared_lars(), *_descent())
     else:
-        variants = (*_descent(), _with_gram(), _lars())
+        lars = (_lars(),) if task.n <= LARS_UP_TO else ()
+        variants = (*_descent(), _with_gram(), *lars)
     return Peer(NAME, variants)
 
 
@@ -119,7 +123,7 @@ def _liblinear() -> Variant:
 def _saga() -> Variant:
     def solve(task, tol):
         def one(A, b, lam):
-            return _model(len(b), lam, tol, "saga", 1000).fit(A, b).coef_[0]
+            return _model(len(b), lam, tol, "saga", SAGA_ITER).fit(A, b).coef_[0]
 
         return np.stack([one(*parts) for parts in zip(task.A, task.b, task.lam, strict=True)])
 
@@ -128,7 +132,7 @@ def _saga() -> Variant:
 
 def _saga_path() -> Variant:
     def solve(task, tol):
-        model, found = _model(task.m, 1.0, tol, "saga", 1000, warm_start=True), []
+        model, found = _model(task.m, 1.0, tol, "saga", SAGA_ITER, warm_start=True), []
         for lam in task.lam:
             model.set_params(C=1 / (task.m * lam))
             found.append(model.fit(task.A, task.b[0]).coef_[0].copy())
