@@ -11,6 +11,7 @@ import torch
 
 import proxlearn as pl
 from proxlearn.compiled import cache
+from proxlearn.compiled.engine import options, run
 from proxlearn.errors import InputError
 from proxlearn.operators import Dense
 from proxlearn.penalties import L1, Box, ElasticNet
@@ -95,12 +96,9 @@ def test_the_iterates_of_both_engines_agree(loss, optimizer):
     problem = problem_of(loss, "weighted l1")
     bare = {"safeguard": False, "polish": False, "tol": 1e-30, "max_iter": 8}
     problem.lipschitz()  # the same step for both
-    from proxlearn.compiled.engine import run
-    from proxlearn.engines import _rule_of
-
-    rule = _rule_of(pl.optimizers.get(optimizer))
+    rule = pl.optimizers.get(optimizer).rule
     x0 = torch.zeros(B, N, dtype=torch.float64)
-    compiled = run(problem, rule, x0, 1e-30, 8, False, False)[0]
+    compiled = run(problem, rule, x0, options(problem, rule, 1e-30, 8, False, False))[0]
     reference = pl.solve(problem, optimizer, engine="torch", **bare).x
     assert bool((compiled != 0).any())
     # The loop answers with the best point seen, which in the first iterations is the last.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from proxlearn.constructors import lasso as lasso
     from proxlearn.constructors import logistic as logistic
     from proxlearn.constructors import nnls as nnls
+    from proxlearn.constructors import prepare as prepare
     from proxlearn.constructors import simplex_ls as simplex_ls
     from proxlearn.constructors import softmax as softmax
     from proxlearn.errors import InputError as InputError
@@ -58,10 +59,8 @@ _HOME = {
     "load": "checkpoint",
     "TrainConfig": "training",
     "train": "training",
-    **dict.fromkeys(
-        ["lasso", "elastic_net", "nnls", "simplex_ls", "group_lasso", "logistic", "softmax"],
-        "constructors",
-    ),
+    **dict.fromkeys(["lasso", "elastic_net", "nnls", "simplex_ls"], "constructors"),
+    **dict.fromkeys(["group_lasso", "logistic", "softmax", "prepare"], "constructors"),
 }
 _MODULES = {
     "datasets",

@@ -207,7 +207,7 @@ def _bare(
     iterations: int,
     watch: Callable[[Progress], None],
 ) -> Any:
-    switches = {"safeguard": False, "polish": False}
+    switches: dict[str, Any] = {"safeguard": False, "polish": False}
     return solve(
         problem, optimizer, x0=x0, tol=tol, max_iter=iterations, callback=watch, **switches
     )

@@ -20,6 +20,23 @@ from proxlearn.problem import Problem
 from proxlearn.smooth import LeastSquares, Logistic, Softmax
 
 
+def prepare(A: Any) -> Operator:
+    """A checked and measured once, for many problems: give the result to the constructors as A.
+
+    The array is validated, its norm computed and remembered; so is, once it was needed, the Gram
+    matrix of an A that many instances share. The memory is that of A itself where it is a tensor or
+    a contiguous array.
+
+    >>> import numpy as np, proxlearn as pl
+    >>> A = pl.prepare(np.eye(3))
+    >>> [float(pl.solve(pl.lasso(A, b, lam=0.5)).x[0]) for b in ([1.0, 0, 0], [2.0, 0, 0])]
+    [0.5, 1.5]
+    """
+    operator = to_operator("A", A)
+    operator.norm()
+    return operator
+
+
 def lasso(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
     """``1/2 ||A x - b||^2 + lam sum_i w_i |x_i|``; a weight of 0 leaves x_i unpenalised.
 

@@ -103,12 +103,14 @@ def solve_compiled(
     safeguard: bool,
     polish: bool,
 ) -> Solution:
-    """Solve with the compiled loop; `reference` goes on with the instances that it did not solve."""
+    """Solve with the compiled loop; `reference` goes on with the instances it did not solve."""
     from proxlearn.compiled import cache as loops
-    from proxlearn.compiled.engine import run, variant
+    from proxlearn.compiled.engine import options, run, variant
 
     began = time.perf_counter()
-    x, numbers = run(problem, _rule_of(method), x0, tol, max_iter, safeguard, polish)
+    rule = _rule_of(method)
+    o = options(problem, rule, tol, max_iter, safeguard, polish)
+    x, numbers = run(problem, rule, x0, o)
     loops.used(variant(problem))
     solved, objective, gap, iterations, gradients = torch.from_numpy(numbers).unbind(1)
     iterations, gradients = iterations.long(), gradients.long()

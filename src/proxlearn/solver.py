@@ -13,6 +13,7 @@ from proxlearn import optimizers
 from proxlearn.arrays import start_point
 from proxlearn.attempts import Attempts, attempt
 from proxlearn.batch import select
+from proxlearn.engines import compiled_suits, solve_compiled
 from proxlearn.errors import InputError
 from proxlearn.optimizers import Optimizer
 from proxlearn.penalties import NonNegative, Zero
@@ -50,6 +51,7 @@ def solve(
     time_limit: float | None = None,
     safeguard: bool = True,
     polish: bool = True,
+    engine: str | None = None,
     record: bool = False,
     callback: Callable[[Progress], None] | None = None,
 ) -> Solution:
@@ -65,6 +67,9 @@ def solve(
     with restart, for each instance by itself, while it makes no progress (`proxlearn.safeguard`).
     `polish` solves on the active set where that has nearly settled (`proxlearn.polish`).
 
+    `engine` is "torch", "compiled" (Numba, for compact rules and FISTA with restart on the CPU) or
+    "auto", the default unless PROXLEARN_ENGINE names another: compiled where it suits and is there.
+
     >>> import torch, proxlearn as pl
     >>> problem = pl.lasso(torch.eye(2).double(), [3.0, 0.5], lam=1.0)
     >>> solution = pl.solve(problem, "fista-restart")
@@ -76,9 +81,14 @@ def solve(
     _check_limits(tol, max_iter, time_limit)
     plain = record or callback is not None or tol == 0 or max_iter == 0
     if optimizer == "auto" and not plain and suits(problem):
-        inner = partial(solve, safeguard=safeguard, polish=polish)
+        inner = partial(solve, safeguard=safeguard, polish=polish, engine=engine)
         return solve_working_set(problem, inner, tol, int(max_iter), x0, time_limit)
     method = optimizers.get(_automatic(problem) if optimizer == "auto" else optimizer)
+    if compiled_suits(engine, problem, method, plain or time_limit is not None):
+        return solve_compiled(
+            problem, method, start_point(problem, x0), solve,
+            tol=tol, max_iter=int(max_iter), safeguard=safeguard, polish=polish,
+        )  # fmt: skip
     if safeguard and is_learned(method) and not problem.f.gradients_are_free:
         method = Safeguarded(method)
     else:

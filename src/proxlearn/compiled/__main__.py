@@ -5,13 +5,21 @@ import time
 
 from proxlearn.compiled.cache import VARIANTS, make, ready
 
-for variant in sys.argv[1:] or VARIANTS:
-    if variant not in VARIANTS:
-        sys.exit(f"error: {variant!r} is no compiled loop; expected {', '.join(VARIANTS)}")
-    began = time.perf_counter()
-    if ready(variant):
-        print(f"{variant}: there")
-    elif make(variant):
-        print(f"{variant}: made in {time.perf_counter() - began:.0f} s")
-    else:
-        print(f"{variant}: another process is making it")
+
+def main(names: list[str]) -> None:
+    """Make these loops, or all."""
+    for name in names:
+        if name not in VARIANTS:
+            sys.exit(f"error: {name!r} is no compiled loop; expected {', '.join(VARIANTS)}")
+    for name in names or VARIANTS:
+        began = time.perf_counter()
+        if ready(name):
+            print(f"{name}: there")
+        elif make(name):
+            print(f"{name}: made in {time.perf_counter() - began:.0f} s")
+        else:
+            print(f"{name}: another process is making it")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

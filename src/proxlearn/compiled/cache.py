@@ -16,6 +16,10 @@ import numba
 from proxlearn.files import replacing
 from proxlearn.shards.claims import claimed
 
+SOURCES = (
+    *(f"compiled/{name}.py" for name in ("data", "kernel", "losses", "maths", "polish", "rule")),
+    *("attempts.py", "polish.py", "safeguard.py", "rules/compact.py"),
+)
 VARIANTS = ("dense-float32", "dense-float64", "gram", "sparse")
 STALE = 60.0
 """Seconds after which a process that makes a loop and gives no sign is taken for dead."""
@@ -25,11 +29,10 @@ QUIET = "PROXLEARN_COMPILE"
 
 def _digest() -> str:
     """What the compiled code depends on: its sources, those of its constants, compiler, CPU."""
-    package = Path(__file__).parent
-    others = ("attempts.py", "polish.py", "safeguard.py", "rules/compact.py")
+    package = Path(__file__).parents[1]
     found = hashlib.sha256(f"{numba.__version__} {llvmlite.binding.get_host_cpu_name()}".encode())
-    for path in (*sorted(package.glob("*.py")), *(package.parent / name for name in others)):
-        found.update(path.read_bytes())
+    for name in SOURCES:
+        found.update((package / name).read_bytes())
     return found.hexdigest()[:16]
 
 

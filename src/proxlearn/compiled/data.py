@@ -12,11 +12,10 @@ instances share, where an iteration of least squares does not look at A at all. 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 from numba.extending import overload
 
 from proxlearn.compiled.losses import SQUARES, dloss, dloss32, dual_loss, dual_loss32, dual_scale
-from proxlearn.compiled.maths import F, compiled, dot, gram
+from proxlearn.compiled.maths import OPTIONS, F, compiled, dot, gram
 from proxlearn.compiled.rule import Separable
 
 BLOCK = 4096
@@ -260,7 +259,8 @@ def rows_dual32(d: Any, u: Any, s: float, uu: float, ub: float) -> float:
 
 @compiled
 def gram_correlation(d: Gram, t: int, i: int, columns: Any) -> float:
-    return d.c[i]
+    value: float = d.c[i]
+    return value
 
 
 @compiled
@@ -284,49 +284,27 @@ def look(d: Any, r: Any, index: Any, w: Any, u: Any, g: Any) -> Any:
     """f(x) and phi*(s u), float64, for the x with the values w in the places `index`."""
 
 
-def grow(d: Any, index: Any, first: int, k: int, columns: Any, H: Any) -> None:
+def grow(d: Any, index: Any, first: int, k: int, columns: Any, H: Any) -> Any:
     """Columns and Gram matrix of the active coordinates first, ..., k-1 too."""
 
 
-def correlation(d: Any, t: int, i: int, columns: Any) -> float:
+def correlation(d: Any, t: int, i: int, columns: Any) -> Any:
     """<a_i, b>, where i is the t-th active coordinate."""
 
 
-def kind(d: Any) -> Any:
-    return d.instance_class if isinstance(d, types.BaseNamedTuple) else None
+def by_kind(function: Any, dense: Any, sparse: Any, gram: Any) -> None:
+    """Calls of `function` with data of a kind are calls of that kind's function."""
+    kinds = {Dense: dense, Sparse: sparse, Gram: gram}
+
+    def choose(d: Any, *rest: Any) -> Any:
+        return kinds[d.instance_class].py_func
+
+    overload(function, jit_options=OPTIONS, strict=False)(choose)
 
 
-@overload(instance, strict=False)
-def _instance(d: Any, i: Any) -> Any:
-    one = {Dense: dense_instance, Sparse: sparse_instance, Gram: gram_instance}[kind(d)]
-    return lambda d, i: one(d, i)
-
-
-@overload(gradient, strict=False)
-def _gradient(d: Any, y: Any, z: Any, u: Any, g: Any) -> Any:
-    one = {Dense: dense_gradient, Sparse: sparse_gradient, Gram: gram_gradient}[kind(d)]
-    return lambda d, y, z, u, g: one(d, y, z, u, g)
-
-
-@overload(dual32, strict=False)
-def _dual32(d: Any, u: Any, s: Any, uu: Any, ub: Any) -> Any:
-    one = gram_dual32 if kind(d) is Gram else rows_dual32
-    return lambda d, u, s, uu, ub: one(d, u, s, uu, ub)
-
-
-@overload(look, strict=False)
-def _look(d: Any, r: Any, index: Any, w: Any, u: Any, g: Any) -> Any:
-    one = {Dense: dense_look, Sparse: sparse_look, Gram: gram_look}[kind(d)]
-    return lambda d, r, index, w, u, g: one(d, r, index, w, u, g)
-
-
-@overload(grow, strict=False)
-def _grow(d: Any, index: Any, first: Any, k: Any, columns: Any, H: Any) -> Any:
-    one = {Dense: dense_grow, Sparse: sparse_grow, Gram: gram_grow}[kind(d)]
-    return lambda d, index, first, k, columns, H: one(d, index, first, k, columns, H)
-
-
-@overload(correlation, strict=False)
-def _correlation(d: Any, t: Any, i: Any, columns: Any) -> Any:
-    one = gram_correlation if kind(d) is Gram else rows_correlation
-    return lambda d, t, i, columns: one(d, t, i, columns)
+by_kind(instance, dense_instance, sparse_instance, gram_instance)
+by_kind(gradient, dense_gradient, sparse_gradient, gram_gradient)
+by_kind(dual32, rows_dual32, rows_dual32, gram_dual32)
+by_kind(look, dense_look, sparse_look, gram_look)
+by_kind(grow, dense_grow, sparse_grow, gram_grow)
+by_kind(correlation, rows_correlation, rows_correlation, gram_correlation)

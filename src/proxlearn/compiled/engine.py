@@ -28,15 +28,10 @@ PARTS = 8
 solve_some = build(DIGEST)
 
 
-def run(
-    problem: Problem, rule: Any, x0: Tensor, tol: float, max_iter: int, safeguard: bool, polish: bool
-) -> tuple[Tensor, Any]:
+def run(problem: Problem, rule: Any, x0: Tensor, o: Options) -> tuple[Tensor, Any]:
     """x (B, n), and for each instance: solved, objective, gap, iterations, gradients (B, 5)."""
     B, n = problem.batch, problem.n
     d, m, entries = data_of(problem)
-    learned = isinstance(rule, CompactRule)
-    rounded = problem.dtype == torch.float32
-    o = Options(learned, bool(safeguard), bool(polish), rounded, float(tol), int(max_iter))
     r = Separable(*penalty_of(problem))
     r32 = Separable(*(part.astype(np.float32) for part in r))
     weights, L = weights_of(rule), lipschitz_of(problem)
@@ -58,6 +53,14 @@ def run(
         finally:  # also when the user interrupts: what has not begun is dropped
             pool.shutdown(cancel_futures=True)
     return torch.from_numpy(answers).to(problem.dtype), numbers
+
+
+def options(
+    problem: Problem, rule: Any, tol: float, max_iter: int, safeguard: bool, polish: bool
+) -> Options:
+    """The options of `solve` for the loop."""
+    learned, rounded = isinstance(rule, CompactRule), problem.dtype == torch.float32
+    return Options(learned, bool(safeguard), bool(polish), rounded, float(tol), int(max_iter))
 
 
 def lipschitz_of(problem: Problem) -> Any:
@@ -165,8 +168,8 @@ def weights_of(rule: Any) -> Weights:
         rule.coordinate_weight, rule.instance_weight, rule.first_bias, rule.hidden_weight,
         rule.hidden_bias[:, 0], rule.head_weight, rule.head_bias[:, 0],
     )  # fmt: skip
-    largest = float(rule.settings.largest_log_p)
-    return Weights(*(_numpy(part.float()) for part in parts), largest)
+    fields: Any = [*(_numpy(part.float()) for part in parts), float(rule.settings.largest_log_p)]
+    return Weights(*fields)
 
 
 def _numpy(t: Tensor) -> Any:

@@ -12,7 +12,15 @@ from proxlearn.compiled.losses import SQUARES, conjugate, dual_scale
 from proxlearn.compiled.maths import F, compiled
 from proxlearn.compiled.polish import Space, certificate, polish
 from proxlearn.compiled.rule import (
-    PIECE, Point, Room, Separable, Weights, advance, compact, curvature, instance_bias, room,
+    PIECE,
+    Point,
+    Separable,
+    Weights,
+    advance,
+    compact,
+    curvature,
+    instance_bias,
+    room,
 )  # fmt: skip
 from proxlearn.safeguard import GROWTH, RATE, SLOWEST, STRETCH, WINDOW
 
@@ -299,7 +307,7 @@ def _penalty_of(r: Separable, i: int) -> Separable:
 def build(digest: str) -> Any:
     """The compiled entry, cached on disk. The cache looks at the sources that `digest` is of."""
 
-    @njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+    @njit(nogil=True, cache=True, error_model="numpy")
     def solve_some(
         first: int, last: int, d: Any, m: int, r: Separable, r32: Separable, weights: Weights,
         L: Any, o: Options, entries: float, most: int, answers: Any, numbers: Any,

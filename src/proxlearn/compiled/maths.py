@@ -5,18 +5,25 @@ a number, so that a loop over them becomes vector instructions.
 """
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-compiled: Any = njit(fastmath={"reassoc", "contract", "arcp", "nsz"}, error_model="numpy")
+OPTIONS: Any = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "error_model": "numpy"}
 """Sums may be taken in any order, and 1/0 is infinite. NaN and infinity keep their meaning."""
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def bits(typing: Any, x: Any) -> Any:
+def compiled(function: Function) -> Function:
+    """Compile a function when it is first called with arguments of some types."""
+    made: Function = njit(**OPTIONS)(function)
+    return made
+
+
+def _bits(typing: Any, x: Any) -> Any:
     """The bits of a float32 as an int32, of a float64 as an int64."""
     target = types.int32 if x == types.float32 else types.int64
 
@@ -26,8 +33,7 @@ def bits(typing: Any, x: Any) -> Any:
     return target(x), build
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def number(typing: Any, x: Any) -> Any:
+def _number(typing: Any, x: Any) -> Any:
     """The float that has these bits."""
     target = types.float32 if x == types.int32 else types.float64
 
@@ -37,6 +43,8 @@ def number(typing: Any, x: Any) -> Any:
     return target(x), build
 
 
+bits: Any = intrinsic(_bits)
+number: Any = intrinsic(_number)
 F = types.float32
 I = types.int32  # noqa: E741
 LOG2E, LN2, SQRT2 = 1 / math.log(2), math.log(2), math.sqrt(2)

@@ -4,14 +4,12 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from proxlearn.compiled.data import Gram, correlation, grow, kind, look
+from proxlearn.compiled.data import by_kind, correlation, grow, look
 from proxlearn.compiled.losses import SQUARES, conjugate, dloss, dual_scale, penalty
 from proxlearn.compiled.maths import cholesky, cholesky_solve, compiled, dot, gram
 from proxlearn.compiled.rule import Separable
 from proxlearn.polish import DROPS, HALVINGS, ROUNDS, STEPS
-
 
 ROUNDING = 8 * 2.0**-52
 
@@ -80,7 +78,7 @@ def _newton_step(r: Separable, a: Active, k: int, slopes: Any, ridge: float, s: 
         decrease -= step[row] * slopes[t]
         v = a.w[t] + step[row]
         moved[t] = min(max(v, low), high)
-        if not moved[t] == v:
+        if moved[t] != v:
             a.live[t] = False
             pinned = True
     return decrease, pinned
@@ -90,7 +88,8 @@ def _newton_step(r: Separable, a: Active, k: int, slopes: Any, ridge: float, s: 
 def _slope(r: Separable, a: Active, t: int) -> float:
     """Derivative of the penalty on its piece."""
     i = a.index[t]
-    return a.side[t] * r.l1[i] + r.l2[i] * a.w[t]
+    slope: float = a.side[t] * r.l1[i] + r.l2[i] * a.w[t]
+    return slope
 
 
 @compiled
@@ -172,10 +171,7 @@ def minimise(d: Any, r: Any, a: Any, k: int, s: Any, m: int, tol: float) -> Any:
     """Minimise F over the k active coordinates; the cost in multiplications."""
 
 
-@overload(minimise, strict=False)
-def _minimise(d: Any, r: Any, a: Any, k: Any, s: Any, m: Any, tol: Any) -> Any:
-    one = squares if kind(d) is Gram else either
-    return lambda d, r, a, k, s, m, tol: one(d, r, a, k, s, m, tol)
+by_kind(minimise, either, either, squares)
 
 
 @compiled
@@ -228,7 +224,7 @@ def polish(
         cost += minimise(d, r, a, k, s, m, tol) / (2 * entries) + 0.5
         F, bound = certificate(d, r, a.index[:k], a.w[:k], u, g)
         lower = max(lower, bound)
-        if not F < best:
+        if not best > F:
             break
         best = F
         x[:] = 0.0

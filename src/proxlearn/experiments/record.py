@@ -19,7 +19,7 @@ from proxlearn.solver import Progress, solve
 
 Arrays = dict[str, npt.NDArray[Any]]
 Told = Callable[[int], None] | None
-BARE = {"safeguard": False, "polish": False}
+BARE: dict[str, Any] = {"safeguard": False, "polish": False}
 """A method is measured by itself: whatever `solve` can do to help it is switched off."""
 
 
