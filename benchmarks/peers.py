@@ -60,6 +60,7 @@ class Report:
         return {
             "threads": self.options.threads,
             "repeats": self.options.repeats,
+            "count": self.options.count,
             "engine": self.options.engine,
             "certified": self.options.certified,
             "seeds": {"timed": rows.TIMED, "calibration": rows.TRIAL},
@@ -70,8 +71,9 @@ class Report:
     def heading(self) -> str:
         facts = self.facts()
         versions = ", ".join(f"{k} {v}" for k, v in facts["versions"].items())
+        few = f", a quick look: at most {facts['count']} problems" if facts["count"] else ""
         return (
-            f"{facts['threads']} thread(s), {facts['repeats']} repeats; {facts['machine']}; "
+            f"{facts['threads']} thread(s), {facts['repeats']} repeats{few}; {facts['machine']}; "
             f"{versions}. Times are milliseconds an instance, * marks the fastest peer.\n"
         )
 

@@ -102,7 +102,7 @@ def choose(
         except Exception as error:  # a peer may raise anything: that is told, the others go on
             if entry.name in OURS:
                 raise
-            found = f"failed: {type(error).__name__}: {str(error).splitlines()[0]}"
+            found = f"failed: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
         if isinstance(found, str):
             entry.tried[variant.settings] = found
             continue
