@@ -25,9 +25,9 @@
 
   const isPower = (v) => v > 0 && Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9;
   // Powers of ten, and twice and five times them where there are few.
-  function ticks(low, high) {
+  function ticks(low, high, width) {
     const first = Math.floor(Math.log10(low) + 1e-9), last = Math.ceil(Math.log10(high) - 1e-9);
-    const factors = last - first < 4 ? [1, 2, 5] : [1], at = [];
+    const factors = last - first < Math.min(4, width / 140) ? [1, 2, 5] : [1], at = [];
     for (let e = first; e <= last; e++) for (const f of factors) {
       const v = Number(`${f}e${e}`);
       if (v >= low * (1 - 1e-9) && v <= high * (1 + 1e-9)) at.push(v);
@@ -185,7 +185,7 @@
       const quiet = css("--quiet"), grid = { stroke: css("--line"), width: 1 };
       const font = "13px system-ui, sans-serif", log = { distr: 3, log: 10 };
       const logs = {
-        splits: (u, i, low, high) => ticks(low, high),
+        splits: (u, i, low, high) => ticks(low, high, i === 0 ? u.width : Infinity),
         values: (u, at) => at.map((v) => (v < 1 || v > 1e4) && isPower(v) ? power(v) : short(v)),
         filter: (u, at) => at,
       };
