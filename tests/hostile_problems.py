@@ -17,6 +17,7 @@ from proxlearn.penalties import (
     ElasticNet,
     GroupL1,
     NonNegative,
+    NonNegativeElasticNet,
     Simplex,
     Zero,
 )
@@ -112,6 +113,15 @@ PENALTIES: dict[str, tuple[Callable, Callable]] = {
             to_positive("lam", lam, A, at_least=0), to_positive("lam2", lam, A)
         ),
         lambda lam, n: elastic_net(lam, lam, np.ones(n)),
+    ),
+    "non-negative elastic net": (
+        lambda lam, n, A: NonNegativeElasticNet(
+            to_positive("lam", lam, A), torch.zeros(1, dtype=A.dtype)
+        ),
+        lambda lam, n: (
+            lambda x: lam * x.sum(),
+            lambda v, p: np.maximum(v - p * lam, 0),
+        ),
     ),
     "non-negative": (lambda lam, n, A: NonNegative(), lambda lam, n: box(0, np.inf)),
     "box": (

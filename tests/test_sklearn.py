@@ -34,6 +34,8 @@ TIGHT = {"tol": 1e-12}
 ESTIMATORS = [
     Lasso(alpha=0.1, **TIGHT),
     ElasticNet(alpha=0.1, **TIGHT),
+    Lasso(alpha=0.1, positive=True, **TIGHT),
+    ElasticNet(alpha=0.1, positive=True, **TIGHT),
     NonNegativeLeastSquares(tol=1e-12),
     LassoCV(alphas=5, eps=0.01, cv=3, **TIGHT),
     LogisticRegression(tol=1e-10),
@@ -95,6 +97,28 @@ def test_elastic_net_on_diabetes(diabetes, l1_ratio, fit_intercept):
     options = {"alpha": 0.1, "l1_ratio": l1_ratio, "fit_intercept": fit_intercept}
     ours = ElasticNet(**options, tol=1e-14).fit(X, y)
     same(ours, linear_model.ElasticNet(**options, **EXACT).fit(X, y))
+
+
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5, 0.1])
+@pytest.mark.parametrize("layout", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.parametrize("kind", ["plain", "weighted"])
+def test_positive_coefficients_are_scikit_learns(diabetes, l1_ratio, layout, kind):
+    X, y = diabetes
+    w = weights(X, kind)
+    options = {"alpha": 0.05, "l1_ratio": l1_ratio, "positive": True}
+    ours = ElasticNet(**options, tol=1e-13).fit(layout(X), y, w)
+    theirs = linear_model.ElasticNet(**options, **EXACT).fit(X, y, w)
+    same(ours, theirs)
+    assert (ours.coef_ >= 0).all()
+    free = linear_model.ElasticNet(alpha=0.05, l1_ratio=l1_ratio, **EXACT).fit(X, y, w)
+    assert (free.coef_ < -1e-3).any()  # the constraint does something
+    assert ours.dual_gap_ <= 1e-13 * 0.5 * np.average((y - y.mean()) ** 2, weights=w)
+
+
+def test_positive_without_a_penalty_is_non_negative_least_squares(diabetes):
+    X, y = diabetes
+    ours = Lasso(alpha=0, positive=True, tol=1e-12).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, NonNegativeLeastSquares(tol=1e-12).fit(X, y).coef_)
 
 
 def test_examples_of_scikit_learns_documentation():
@@ -187,12 +211,14 @@ def test_non_negative_least_squares_is_scipys(diabetes):
     same(NonNegativeLeastSquares(tol=1e-12).fit(scipy.sparse.csr_array(X), y), theirs)
 
 
+@pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("kind", ["plain", "weighted"])
-def test_lasso_cv_is_scikit_learns(diabetes, kind):
+def test_lasso_cv_is_scikit_learns(diabetes, kind, positive):
     X, y = diabetes
     w = weights(X, kind)
-    ours = LassoCV(alphas=10, cv=4, tol=1e-10).fit(X, y, w)
-    theirs = linear_model.LassoCV(alphas=10, cv=4, tol=1e-10, max_iter=100_000).fit(X, y, w)
+    options = {"alphas": 10, "cv": 4, "tol": 1e-10, "positive": positive}
+    ours = LassoCV(**options).fit(X, y, w)
+    theirs = linear_model.LassoCV(**options, max_iter=100_000).fit(X, y, w)
     np.testing.assert_allclose(ours.alphas_, theirs.alphas_, rtol=1e-9)
     np.testing.assert_allclose(ours.mse_path_, theirs.mse_path_, rtol=1e-5)
     np.testing.assert_allclose(ours.alpha_, theirs.alpha_, rtol=1e-9)

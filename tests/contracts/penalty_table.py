@@ -15,6 +15,7 @@ from proxlearn.penalties import (
     ElasticNet,
     GroupL1,
     NonNegative,
+    NonNegativeElasticNet,
     Penalty,
     Simplex,
     Zero,
@@ -103,6 +104,21 @@ def non_negative(n: int) -> Row:
     )
 
 
+def non_negative_elastic_net(lam2: float) -> Callable[[int], Row]:
+    def build(n: int) -> Row:
+        w = 0.5 + np.arange(B * n).reshape(B, n) % 5
+        inside = indicator(lambda i, x: x >= 0)
+        return Row(
+            NonNegativeElasticNet(tensor(LAM), tensor([lam2]), tensor(w)),
+            n,
+            lambda i, x: (w[i] * (LAM[i] * x + lam2 / 2 * x**2)).sum(-1) + inside(i, x),
+            lambda i, x: (LAM[i] * w[i] @ x + lam2 / 2 * w[i] @ cp.square(x), [x >= 0]),
+            lambda i, x: abs(x),
+        )
+
+    return build
+
+
 def box(bounds: Callable[[int], tuple[np.ndarray, np.ndarray]]) -> Callable[[int], Row]:
     def build(n: int) -> Row:
         lower, upper = bounds(n)
@@ -187,6 +203,8 @@ ROWS: dict[str, Callable[[int], Row]] = {
     "elastic-net": elastic_net(weighted=False),
     "elastic-net-weighted": elastic_net(weighted=True),
     "non-negative": non_negative,
+    "non-negative-l1": non_negative_elastic_net(0.0),
+    "non-negative-elastic-net": non_negative_elastic_net(0.7),
     "box-one": box(lambda n: (np.full((1, 1), -0.5), np.full((1, 1), 0.25))),
     "box": box(lambda n: (-np.ones((1, n)), np.arange(B * n).reshape(B, n) % 3 - 0.5)),
     "box-half-open": box(

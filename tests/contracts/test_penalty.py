@@ -119,7 +119,16 @@ def test_fenchel_young_inequality(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["l1", "l1-weighted", "l1-intercept", "group-l1", "zero", "absolute-deviation"]
+    "name",
+    [
+        "l1",
+        "l1-weighted",
+        "l1-intercept",
+        "group-l1",
+        "zero",
+        "absolute-deviation",
+        "non-negative-l1",
+    ],
 )
 def test_conjugate_is_infinite_outside_its_domain(name):
     big = torch.full((B, N), 1e3, dtype=torch.float64)
@@ -222,7 +231,9 @@ def test_constraints_have_no_subgradient(name):
         penalty.subgrad(torch.zeros(B, N, dtype=torch.float64))
 
 
-@pytest.mark.parametrize("name", [n for n in FINITE if n != "zero"] + ["simplex", "box"])
+@pytest.mark.parametrize(
+    "name", [n for n in FINITE if n != "zero"] + ["simplex", "box", "non-negative-l1"]
+)
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 def test_dual_scale_is_feasible_and_maximal(name, scale):
     penalty = ROWS[name](N).penalty

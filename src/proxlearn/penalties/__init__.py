@@ -7,6 +7,7 @@ from proxlearn.penalties.elastic_net import ElasticNet
 from proxlearn.penalties.group_l1 import GroupL1
 from proxlearn.penalties.l1 import L1
 from proxlearn.penalties.non_negative import NonNegative
+from proxlearn.penalties.non_negative_elastic_net import NonNegativeElasticNet
 from proxlearn.penalties.simplex import Simplex
 from proxlearn.penalties.zero import Zero
 
@@ -17,6 +18,7 @@ __all__ = [
     "ElasticNet",
     "GroupL1",
     "NonNegative",
+    "NonNegativeElasticNet",
     "Penalty",
     "Simplex",
     "Zero",

@@ -11,10 +11,8 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import validate_data
 
-from proxlearn import constructors
 from proxlearn.errors import InputError
-from proxlearn.paths import lam_max
-from proxlearn.sklearn.design import Array, prepare, sample_weights
+from proxlearn.sklearn.design import Array, Design, prepare, sample_weights
 from proxlearn.sklearn.fitting import (
     certified,
     linear_prediction,
@@ -29,7 +27,8 @@ class LassoCV(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """`Lasso` with the alpha whose squared error on held-out folds is smallest.
 
     `alphas` is a number of values from the smallest alpha without non-zeros down to `eps` times
-    that, or the values themselves. `mse_path_` is (alphas, folds).
+    that, or the values themselves. `mse_path_` is (alphas, folds). With `positive`, coefficients
+    are >= 0.
     """
 
     def __init__(
@@ -41,6 +40,7 @@ class LassoCV(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         max_iter: int = 10_000,
         tol: float = 1e-6,
         cv: Any = None,
+        positive: bool = False,
     ):
         self.eps = eps
         self.alphas = alphas
@@ -48,6 +48,7 @@ class LassoCV(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.tol = tol
         self.cv = cv
+        self.positive = positive
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit X (m, n), dense or sparse, to y (m,)."""
@@ -61,9 +62,7 @@ class LassoCV(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         folds = list(check_cv(self.cv).split(X, y))
         self.mse_path_ = np.column_stack([self._errors(X, y, w, *fold) for fold in folds])
         self.alpha_ = float(self.alphas_[self.mse_path_.mean(1).argmin()])
-        chosen = Lasso(
-            self.alpha_, fit_intercept=self.fit_intercept, max_iter=self.max_iter, tol=self.tol
-        ).fit(X, y, w)
+        chosen = self._lasso(self.alpha_).fit(X, y, w)
         self.coef_, self.intercept_ = chosen.coef_, chosen.intercept_
         self.dual_gap_, self.n_iter_ = chosen.dual_gap_, chosen.n_iter_
         return self
@@ -80,30 +79,38 @@ class LassoCV(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError(f"alphas is {self.alphas!r}; expected a number of values, or some")
             return alphas
         require_at_least(1, alphas=self.alphas)
-        problem, _, _ = self._fold(X, y, w)
-        top = max(float(lam_max(problem)), np.finfo(float).resolution)
+        design, target, _ = self._fold(X, y, w)
+        push = design.A.adjoint(target)[0].numpy() / design.penalty_weights(1)
+        top = float((push if self.positive else np.abs(push)).max())
+        top = max(top, np.finfo(float).resolution)
         return np.geomspace(top, top * self.eps, int(self.alphas))
 
-    def _fold(self, X: Any, y: Array, w: Array) -> tuple[Any, Any, float]:
-        """The problem of some samples with alpha 1, its design, and the mean of y."""
+    def _lasso(self, alpha: float) -> Lasso:
+        return Lasso(
+            alpha,
+            fit_intercept=self.fit_intercept,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            positive=self.positive,
+        )
+
+    def _fold(self, X: Any, y: Array, w: Array) -> tuple[Design, torch.Tensor, float]:
+        """The design of some samples, its target (1, m), and the mean of y."""
         root = np.sqrt(w / w.sum())
         design = prepare(X, root, centre=self.fit_intercept, standardise=True)
         middle = float(np.square(root) @ y) if self.fit_intercept else 0.0
-        target = torch.from_numpy((y - middle) * root)
-        return constructors.lasso(design.A, target, 1.0, design.penalty_weights(1)), design, middle
+        return design, torch.from_numpy((y - middle) * root)[None], middle
 
     def _errors(self, X: Any, y: Array, w: Array, train: Array, test: Array) -> Array:
         """Mean squared errors on `test` of fits to `train`, one for each alpha."""
         if not w[train].any() or not w[test].any():
             raise InputError("all samples of a fold have weight 0; use other folds")
-        problem, design, middle = self._fold(X[train], y[train], w[train])
+        design, target, middle = self._fold(X[train], y[train], w[train])
         x, errors = None, []
         for alpha in self.alphas_:
-            scaled = constructors.lasso(
-                problem.f.A, problem.f.b[0], alpha, design.penalty_weights(1)
-            )
-            x = certified(scaled, self.tol, int(self.max_iter), x).x.numpy()
-            coef, shift = design.coefficients(x)
+            problem = self._lasso(float(alpha))._problem(design, target)
+            x = certified(problem, self.tol, int(self.max_iter), x).x.numpy()
+            coef, shift = design.coefficients(x[0])
             missed = y[test] - middle - shift - safe_sparse_dot(X[test], coef)
             errors.append(np.average(missed**2, weights=w[test]))
         return np.array(errors)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from proxlearn.errors import InputError
-from proxlearn.penalties import L1, ElasticNet
+from proxlearn.penalties import L1, ElasticNet, NonNegativeElasticNet
 from proxlearn.problem import Problem
 from proxlearn.sklearn.design import Array
 from proxlearn.solution import Solution, Status
@@ -84,7 +84,7 @@ def _quasi_newton(problem: Problem, x: Tensor, most: int, precision: float) -> t
 
 def _met(solution: Solution, tol: float, problem: Problem) -> bool:
     """True where every instance is solved, by its gap where the penalty has one."""
-    has_gap = isinstance(problem.r, (L1, ElasticNet))
+    has_gap = isinstance(problem.r, (L1, ElasticNet, NonNegativeElasticNet))
     small = bool((solution.gap <= tol * solution.objective.abs()).all())
     return solution.solved and (small or not has_gap)
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import validate_data
 
 from proxlearn import constructors
-from proxlearn.penalties import Zero
+from proxlearn.penalties import NonNegative, NonNegativeElasticNet, Zero
 from proxlearn.problem import Problem
 from proxlearn.sklearn.design import Array, Design, prepare, sample_weights
 from proxlearn.sklearn.fitting import (
@@ -78,7 +78,8 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
 class ElasticNet(LeastSquaresRegressor):
     """``1/2 mean (y - X w - c)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2)``.
 
-    `tol` bounds the certified duality gap relative to the objective; `dual_gap_` is the gap.
+    With `positive`, subject to w >= 0. `tol` bounds the certified duality gap relative to the
+    objective; `dual_gap_` is the gap.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class ElasticNet(LeastSquaresRegressor):
         max_iter: int = 10_000,
         tol: float = 1e-6,
         warm_start: bool = False,
+        positive: bool = False,
     ):
         self.alpha = alpha
         self.l1_ratio = l1_ratio
@@ -97,6 +99,7 @@ class ElasticNet(LeastSquaresRegressor):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.positive = positive
 
     def _ratio(self) -> float:
         require_at_least(0, alpha=self.alpha)
@@ -108,8 +111,16 @@ class ElasticNet(LeastSquaresRegressor):
 
     def _problem(self, design: Design, targets: torch.Tensor) -> Problem:
         lam, lam2 = self.alpha * self._ratio(), self.alpha * (1 - self._ratio())
+        f = LeastSquares(design.A, targets)
         if self.alpha == 0:
-            return Problem(LeastSquares(design.A, targets), Zero())
+            return Problem(f, NonNegative() if self.positive else Zero())
+        if self.positive:
+            r = NonNegativeElasticNet(
+                targets.new_tensor([lam]),
+                targets.new_tensor([lam2]),
+                torch.from_numpy(design.penalty_weights(1 if lam2 == 0 else 2))[None],
+            )
+            return Problem(f, r)
         if lam2 == 0:
             return constructors.lasso(design.A, targets, lam, design.penalty_weights(1))
         return constructors.elastic_net(design.A, targets, lam, lam2, design.penalty_weights(2))
@@ -118,7 +129,8 @@ class ElasticNet(LeastSquaresRegressor):
 class Lasso(ElasticNet):
     """``1/2 mean (y - X w - c)^2 + alpha |w|_1``.
 
-    `tol` bounds the certified duality gap relative to the objective; `dual_gap_` is the gap.
+    With `positive`, subject to w >= 0. `tol` bounds the certified duality gap relative to the
+    objective; `dual_gap_` is the gap.
     """
 
     def __init__(
@@ -129,12 +141,14 @@ class Lasso(ElasticNet):
         max_iter: int = 10_000,
         tol: float = 1e-6,
         warm_start: bool = False,
+        positive: bool = False,
     ):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.positive = positive
 
     def _ratio(self) -> float:
         require_at_least(0, alpha=self.alpha)
