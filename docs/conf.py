@@ -93,6 +93,12 @@ def _doctest(out: list[str]) -> bool:
     return False
 
 
+def skip_foreign(app, what, name, obj, skip, options):
+    """Leave out what scikit-learn puts into the classes that derive from its own."""
+    foreign = str(getattr(obj, "__module__", "")).startswith("sklearn.")
+    return True if foreign else None
+
+
 def markdown_table(head, rows):
     """A table of texts, in which nothing is markup."""
     cells = [[str(cell).replace("|", r"\|") for cell in row] for row in rows]
@@ -126,3 +132,4 @@ def setup(app):
     app.connect("source-read", insert_results)
     app.connect("build-finished", copy_results)
     app.connect("autodoc-process-docstring", as_rest)
+    app.connect("autodoc-skip-member", skip_foreign)

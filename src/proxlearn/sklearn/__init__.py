@@ -1,5 +1,8 @@
 """scikit-learn estimators: the names, parameters and scalings of scikit-learn, certified answers.
 
+Each has the methods that scikit-learn's estimator of that kind has: `fit`, with `sample_weight`
+where scikit-learn has it, `predict` and `score`, or `transform`.
+
 >>> from sklearn.datasets import load_diabetes
 >>> from proxlearn.sklearn import Lasso
 >>> model = Lasso(alpha=1.0).fit(*load_diabetes(return_X_y=True))
