@@ -130,8 +130,7 @@ class Safeguarded:
         at_y = s.at.value + problem.r.value(s.at.point)
         at_x, at_y = (torch.where(u.isnan(), torch.inf, u) for u in (at_x, at_y))
         upper = torch.minimum(at_x, at_y)
-        better = (upper < s.upper)[:, None]
-        candidate = torch.where((at_x <= at_y)[:, None], s.x, s.at.point)
+        best = _pick(upper < s.upper, _pick(at_x <= at_y, s.x, s.at.point), s.best)
         lower = problem.lower_bound(s.at)
         lower = torch.maximum(s.lower, torch.where(lower.isnan(), -torch.inf, lower))
         residual = s.residual
@@ -140,7 +139,6 @@ class Safeguarded:
             new = problem.residual(s.at)
             new = torch.where(unknown & ~new.isnan(), new, torch.inf)
             residual = torch.minimum(residual, new)
-        best = torch.where(better, candidate, s.best)
         upper = torch.minimum(upper, s.upper)
         return replace(s, best=best, bound=at_x, upper=upper, lower=lower, residual=residual)
 
@@ -148,7 +146,7 @@ class Safeguarded:
         """At the end of a window or a stretch the next one begins, perhaps by the other method."""
         if s.k == 1:
             s = replace(s, mark=_merit(s))
-        broken = s.trusted & ~finite((s.x, s.at), len(s.x))
+        broken = s.trusted & ~s.bound.isfinite()  # x, the gradient and f are all in it
         due = (s.due <= s.k) | broken
         if not bool(due.any()):
             return s
@@ -195,6 +193,13 @@ class Safeguarded:
         again = _from(kept, s.best, s.k)
         rule = blend(those, again, _later(s.rule, s.k))
         return replace(s, rule=rule, trusted=s.trusted | those)
+
+
+def _pick(those: Tensor, yes: Tensor, no: Tensor) -> Tensor:
+    """Rows of `yes` where `those` (B,) holds, else of `no`; without a copy where all are alike."""
+    if bool(those.all()):
+        return yes
+    return torch.where(those[:, None], yes, no) if bool(those.any()) else no
 
 
 def _merit(s: SafeState) -> Tensor:
