@@ -13,6 +13,9 @@ GRID = tuple(float(f"{10 ** (-k / 2):.2g}") for k in range(29))
 EXACT = (0.0,)
 """The grid of a method that has no tolerance: it ends at the solution."""
 
+LARS_UP_TO = 1000
+"""Columns up to which LARS is tried: it takes a step, and a product, for each non-zero."""
+
 
 @dataclass(frozen=True)
 class Variant:

@@ -7,12 +7,9 @@ from sklearn import config_context
 from sklearn.linear_model import Lasso, LogisticRegression, lars_path, lars_path_gram, lasso_path
 
 from contest.task import Task
-from contest.variant import EXACT, SINGLE, Peer, Variant, one_by_one
+from contest.variant import EXACT, LARS_UP_TO, SINGLE, Peer, Variant, one_by_one
 
 NAME, MAX_ITER, SAGA_ITER = "scikit-learn", 10_000, 3000
-
-LARS_UP_TO = 1000
-"""Columns up to which LARS is tried: it takes a step, and a product, for each non-zero."""
 
 
 def peer(task: Task) -> Peer:

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse import csc_matrix
 
 from contest.task import Task
-from contest.variant import EXACT, Peer, Variant, one_by_one
+from contest.variant import EXACT, LARS_UP_TO, Peer, Variant, one_by_one
 
 try:
     import spams
@@ -23,7 +23,8 @@ def peer(task: Task, threads: int) -> Peer:
         return Peer(NAME, (_logistic(),))
     if task.shared:
         return Peer(NAME, tuple(_shared(key, threads) for key in METHODS))
-    return Peer(NAME, tuple(_single(key) for key in METHODS))
+    keys = METHODS if task.n <= LARS_UP_TO else ("cd", "fistaFlat")
+    return Peer(NAME, tuple(_single(key) for key in keys))
 
 
 def _lars(A, B, lam, tol, threads, cholesky=False):
