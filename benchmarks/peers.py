@@ -126,7 +126,9 @@ def iteration_cost(options: argparse.Namespace, report: Report) -> None:
     task = rows.drawn(rows.GaussianLasso(), "lasso", min(256, options.count or 256), rows.TIMED)
     problem = task.problem(torch.float32)
     found = roofline.roofline(
-        problem.f.A.A, roofline.ours(problem, "lasso", options.engine), repeats=options.repeats
+        problem.f.A.A,
+        roofline.ours(problem, "lasso", options.engine),
+        repeats=max(15, options.repeats),
     )
     title = f"1. An iteration against reading A, 250x500 float32, {options.threads} thread(s)"
     lines = tables.roofline_cells(found)
