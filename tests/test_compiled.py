@@ -14,7 +14,7 @@ from proxlearn.compiled import cache
 from proxlearn.compiled.engine import options, run
 from proxlearn.errors import InputError
 from proxlearn.operators import Dense
-from proxlearn.penalties import L1, Box, ElasticNet
+from proxlearn.penalties import L1, Box, ElasticNet, NonNegativeElasticNet
 from proxlearn.problem import Problem
 from proxlearn.smooth import LeastSquares, Logistic
 
@@ -49,6 +49,8 @@ PENALTIES = {
     "weighted l1": L1(lam, weights(N)),
     "elastic net": ElasticNet(lam, 0.3 * lam),
     "weighted elastic net": ElasticNet(lam, 0.3 * lam, weights(N)),
+    "non-negative l1": NonNegativeElasticNet(lam, 0 * lam),
+    "non-negative elastic net": NonNegativeElasticNet(lam, 0.3 * lam, weights(N)),
     "box": Box(-0.2 * one, 0.3 * one),
 }
 LOSSES = {
@@ -66,8 +68,8 @@ def problem_of(loss, penalty):
     r = PENALTIES[penalty]
     if isinstance(r, L1):
         r = L1(scale * r.lam, r.weights)
-    elif isinstance(r, ElasticNet):
-        r = ElasticNet(scale * r.lam, scale * r.lam2, r.weights)
+    elif isinstance(r, (ElasticNet, NonNegativeElasticNet)):
+        r = type(r)(scale * r.lam, scale * r.lam2, r.weights)
     return Problem(LOSSES[loss], r)
 
 

@@ -22,6 +22,9 @@ VARIABLE = "PROXLEARN_ENGINE"
 WORTH = 1e7
 """Numbers in all A together from which it is worth to load the compiled loop, about a second."""
 
+ENOUGH = 150
+"""Iterations of the compiled loop; who is not solved then is hard, and the reference tries more."""
+
 
 def compiled_suits(engine: str | None, problem: Problem, method: Any, plain: bool) -> bool:
     """True where the compiled loop shall do the work.
@@ -88,7 +91,8 @@ def _why_not(problem: Problem, method: Any, plain: bool) -> str:
     f, r = type(problem.f).__name__, type(problem.r).__name__
     return (
         f"the compiled engine does not solve {f} with {r} as given; expected least squares or "
-        "logistic on the CPU, dense or sparse, with l1, elastic net or a box; use engine='torch'"
+        "logistic on the CPU, dense or sparse, with l1, elastic net (>= 0 too) or a box around 0; "
+        "use engine='torch'"
     )
 
 
@@ -109,7 +113,7 @@ def solve_compiled(
 
     began = time.perf_counter()
     rule = _rule_of(method)
-    o = options(problem, rule, tol, max_iter, safeguard, polish)
+    o = options(problem, rule, tol, min(max_iter, ENOUGH), safeguard, polish)
     x, numbers = run(problem, rule, x0, o)
     loops.used(variant(problem))
     solved, objective, gap, iterations, gradients = torch.from_numpy(numbers).unbind(1)

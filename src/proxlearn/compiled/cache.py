@@ -13,13 +13,19 @@ from pathlib import Path
 import llvmlite.binding
 import numba
 
+from proxlearn import attempts, polish, safeguard
 from proxlearn.files import replacing
+from proxlearn.rules import compact
 from proxlearn.shards.claims import claimed
 
-SOURCES = (
-    *(f"compiled/{name}.py" for name in ("data", "kernel", "losses", "maths", "polish", "rule")),
-    *("attempts.py", "polish.py", "safeguard.py", "rules/compact.py"),
+SOURCES = ("data.py", "kernel.py", "losses.py", "maths.py", "polish.py", "rule.py")
+CONSTANTS = (
+    *(attempts.FIRST_WAIT, attempts.FREE, attempts.OVERDRAFT, attempts.SETTLED, attempts.SHARE),
+    *(polish.DROPS, polish.HALVINGS, polish.ROUNDS, polish.STEPS),
+    *(safeguard.GROWTH, safeguard.RATE, safeguard.SLOWEST, safeguard.STRETCH, safeguard.WINDOW),
+    *(compact.COORDINATE, compact.INSTANCE, compact.LEAST_LOG_P),
 )
+"""Numbers of the reference that the loop has in it."""
 VARIANTS = ("dense-float32", "dense-float64", "gram", "sparse")
 STALE = 60.0
 """Seconds after which a process that makes a loop and gives no sign is taken for dead."""
@@ -28,11 +34,11 @@ QUIET = "PROXLEARN_COMPILE"
 
 
 def _digest() -> str:
-    """What the compiled code depends on: its sources, those of its constants, compiler, CPU."""
-    package = Path(__file__).parents[1]
-    found = hashlib.sha256(f"{numba.__version__} {llvmlite.binding.get_host_cpu_name()}".encode())
+    """What the compiled code depends on: sources, constants, compiler, processor."""
+    processor = llvmlite.binding.get_host_cpu_name()
+    found = hashlib.sha256(f"{numba.__version__} {processor} {CONSTANTS}".encode())
     for name in SOURCES:
-        found.update((package / name).read_bytes())
+        found.update(Path(__file__).with_name(name).read_bytes())
     return found.hexdigest()[:16]
 
 

@@ -5,7 +5,8 @@ instances share, where an iteration of least squares does not look at A at all. 
 
     instance   the i-th instance of a batch, arrays with a leading axis of 1 being shared
     gradient   g = grad f(y), float32; f(y), |u|^2 and <u, b> with u = grad phi(A y)
-    look       g = grad f(x) and f(x) + phi*, the duality gap without the penalty's part, float64
+    value      f(x), float64
+    dual       g = grad f(x) and phi*(s u), float64
     grow       the columns of active coordinates, and their Gram matrix
 """
 
@@ -139,17 +140,27 @@ def dense_gradient(d: Dense, y: Any, z: Any, u: Any, g: Any) -> tuple[float, flo
 
 
 @compiled
-def dense_look(d: Dense, r: Separable, index: Any, w: Any, u: Any, g: Any) -> tuple[float, float]:
-    z = np.empty(len(u))
-    for i in range(len(u)):
-        row, total = d.A[i], 0.0
+def dense_value(d: Dense, index: Any, w: Any, columns: Any, u: Any) -> float:
+    z = np.zeros(len(u))
+    if len(columns):
         for t in range(len(index)):
-            total += row[index[t]] * w[t]
-        z[i] = total
-    value = dloss(d.loss, z, d.b, u)
+            column, v = columns[t], w[t]
+            for i in range(len(z)):
+                z[i] += v * column[i]
+    else:
+        for i in range(len(z)):
+            row, total = d.A[i], 0.0
+            for t in range(len(index)):
+                total += row[index[t]] * w[t]
+            z[i] = total
+    return dloss(d.loss, z, d.b, u)
+
+
+@compiled
+def dense_dual(d: Dense, r: Separable, index: Any, w: Any, u: Any, g: Any) -> float:
     g[:] = 0.0
     _add_rows(d.A, u, g)
-    return value, dual_loss(d.loss, u, d.b, dual_scale(r, g))
+    return dual_loss(d.loss, u, d.b, dual_scale(r, g))
 
 
 @compiled
@@ -179,18 +190,22 @@ def sparse_gradient(d: Sparse, y: Any, z: Any, u: Any, g: Any) -> tuple[float, f
 
 
 @compiled
-def sparse_look(d: Sparse, r: Separable, index: Any, w: Any, u: Any, g: Any) -> tuple[float, float]:
+def sparse_value(d: Sparse, index: Any, w: Any, columns: Any, u: Any) -> float:
     z = np.zeros(len(u))
     for t in range(len(index)):
         for e in range(d.t_starts[index[t]], d.t_starts[index[t] + 1]):
             z[d.t_places[e]] += d.t_values[e] * w[t]
-    value = dloss(d.loss, z, d.b, u)
+    return dloss(d.loss, z, d.b, u)
+
+
+@compiled
+def sparse_dual(d: Sparse, r: Separable, index: Any, w: Any, u: Any, g: Any) -> float:
     for j in range(len(g)):
         total = 0.0
         for e in range(d.t_starts[j], d.t_starts[j + 1]):
             total += d.t_values[e] * u[d.t_places[e]]
         g[j] = total
-    return value, dual_loss(d.loss, u, d.b, dual_scale(r, g))
+    return dual_loss(d.loss, u, d.b, dual_scale(r, g))
 
 
 @compiled
@@ -224,7 +239,19 @@ def gram_gradient(d: Gram, y: Any, z: Any, u: Any, g: Any) -> tuple[float, float
 
 
 @compiled
-def gram_look(d: Gram, r: Separable, index: Any, w: Any, u: Any, g: Any) -> tuple[float, float]:
+def gram_value(d: Gram, index: Any, w: Any, columns: Any, u: Any) -> float:
+    """|u|^2/2 = (x^T G x - 2 c^T x + |b|^2)/2."""
+    total: float = d.bb[0]
+    for t in range(len(index)):
+        row, slope = d.G[index[t]], -2 * d.c[index[t]]
+        for q in range(len(index)):
+            slope += row[index[q]] * w[q]
+        total += w[t] * slope
+    return max(0.5 * total, 0.0)
+
+
+@compiled
+def gram_dual(d: Gram, r: Separable, index: Any, w: Any, u: Any, g: Any) -> float:
     cx = xg = 0.0
     for j in range(len(g)):
         g[j] = -d.c[j]
@@ -235,8 +262,9 @@ def gram_look(d: Gram, r: Separable, index: Any, w: Any, u: Any, g: Any) -> tupl
         cx += v * d.c[index[t]]
     for t in range(len(index)):
         xg += w[t] * g[index[t]]
-    uu, s = max(xg - cx + d.bb[0], 0.0), dual_scale(r, g)
-    return 0.5 * uu, 0.5 * s * s * uu + s * (cx - d.bb[0])
+    bb: float = d.bb[0]
+    uu, s = max(xg - cx + bb, 0.0), dual_scale(r, g)
+    return 0.5 * s * s * uu + s * (cx - bb)
 
 
 @compiled
@@ -280,8 +308,15 @@ def dual32(d: Any, u: Any, s: float, uu: float, ub: float) -> Any:
     """phi*(s u), float32."""
 
 
-def look(d: Any, r: Any, index: Any, w: Any, u: Any, g: Any) -> Any:
-    """f(x) and phi*(s u), float64, for the x with the values w in the places `index`."""
+def value(d: Any, index: Any, w: Any, columns: Any, u: Any) -> Any:
+    """f(x), float64, and u, for the x with the values w in the places `index`.
+
+    `columns` are those of these coordinates, where they are known, else empty.
+    """
+
+
+def dual(d: Any, r: Any, index: Any, w: Any, u: Any, g: Any) -> Any:
+    """g = grad f(x), float64, and phi*(s u), after `value`."""
 
 
 def grow(d: Any, index: Any, first: int, k: int, columns: Any, H: Any) -> Any:
@@ -305,6 +340,7 @@ def by_kind(function: Any, dense: Any, sparse: Any, gram: Any) -> None:
 by_kind(instance, dense_instance, sparse_instance, gram_instance)
 by_kind(gradient, dense_gradient, sparse_gradient, gram_gradient)
 by_kind(dual32, rows_dual32, rows_dual32, gram_dual32)
-by_kind(look, dense_look, sparse_look, gram_look)
+by_kind(value, dense_value, sparse_value, gram_value)
+by_kind(dual, dense_dual, sparse_dual, gram_dual)
 by_kind(grow, dense_grow, sparse_grow, gram_grow)
 by_kind(correlation, rows_correlation, rows_correlation, gram_correlation)

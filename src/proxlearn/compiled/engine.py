@@ -13,7 +13,7 @@ from proxlearn.compiled.cache import DIGEST
 from proxlearn.compiled.kernel import Options, build
 from proxlearn.compiled.losses import LOGISTIC, SQUARES
 from proxlearn.compiled.rule import Separable, Weights
-from proxlearn.penalties import L1, Box, ElasticNet
+from proxlearn.penalties import L1, Box, ElasticNet, NonNegativeElasticNet
 from proxlearn.problem import Problem
 from proxlearn.rules import CompactRule
 from proxlearn.smooth import LeastSquares, Logistic
@@ -142,7 +142,8 @@ def _fits(r: Any) -> bool:
     if isinstance(r, Box):  # where 0 is inside, a coordinate at rest is at 0
         finite = bool(r.lower.isfinite().all()) and bool(r.upper.isfinite().all())
         return finite and bool((r.lower <= 0).all()) and bool((r.upper >= 0).all())
-    return isinstance(r, (L1, ElasticNet)) and bool((r.lam > 0).all()) and r.free() is None
+    known = isinstance(r, (L1, ElasticNet, NonNegativeElasticNet))
+    return known and bool((r.lam > 0).all()) and r.free() is None
 
 
 def penalty_of(problem: Problem) -> tuple[Any, ...]:
@@ -154,6 +155,8 @@ def penalty_of(problem: Problem) -> tuple[Any, ...]:
         l1 = r.threshold
     elif isinstance(r, ElasticNet):
         l1, l2 = r.pair()
+    elif isinstance(r, NonNegativeElasticNet):
+        (l1, l2), lower = r.pair(), none
     elif isinstance(r, Box):
         lower, upper = r.lower, r.upper
     return tuple(_numpy(part.double().expand(-1, n)) for part in (l1, l2, lower, upper))

@@ -10,7 +10,7 @@ from proxlearn.attempts import FIRST_WAIT, FREE, OVERDRAFT, SETTLED, SHARE
 from proxlearn.compiled.data import dual32, gradient, instance
 from proxlearn.compiled.losses import SQUARES, conjugate, dual_scale
 from proxlearn.compiled.maths import F, compiled
-from proxlearn.compiled.polish import Space, certificate, polish
+from proxlearn.compiled.polish import Space, lower_bound, objective, polish
 from proxlearn.compiled.rule import (
     PIECE,
     Point,
@@ -20,6 +20,7 @@ from proxlearn.compiled.rule import (
     compact,
     curvature,
     instance_bias,
+    moving,
     room,
 )  # fmt: skip
 from proxlearn.safeguard import GROWTH, RATE, SLOWEST, STRETCH, WINDOW
@@ -60,10 +61,16 @@ class Outcome(NamedTuple):
 
 
 @compiled
+def vector(n: int) -> Any:
+    """Room for n numbers, contiguous: rows of a matrix are slower by a factor of five."""
+    return np.empty(n, np.float32)
+
+
+@compiled
 def ritz(d: Any, m: int, n: int) -> float:
     """||A||^2 from below, by Lanczos on A^T A: grad f(q) - grad f(0) for f = 1/2 |A q - b|^2."""
-    q, last, w, at_zero = np.empty((4, n), np.float32)
-    z, u = np.empty(m, np.float32), np.empty(m, np.float32)
+    q, last, w, at_zero = vector(n), vector(n), vector(n), vector(n)
+    z, u = vector(m), vector(m)
     alpha, beta = np.zeros(RITZ_STEPS), np.zeros(RITZ_STEPS + 1)
     last[:] = F(0)
     gradient(d, last, z, u, at_zero)
@@ -170,12 +177,13 @@ def solve_instance(
     if not SMALLEST < L < 1 / SMALLEST:  # squares leave the range of float32
         return Outcome(False, math.inf, math.inf, 0, 0.0)
     step = 1 / L
-    x, y, g, last_y, last_g, x_new, y_new, best, level = np.empty((9, n), np.float32)
-    z, u, active = np.empty(m, np.float32), np.empty(m, np.float32), np.empty(n, np.bool_)
+    x, y, g, x_new, y_new, best = vector(n), vector(n), vector(n), vector(n), vector(n), vector(n)
+    last_y, last_g, level, z, u = vector(n), vector(n), vector(n), vector(m), vector(m)
+    active = np.empty(n, np.bool_)
     u64, g64, polished = np.empty(m), np.empty(n), np.empty(n)
     index, w = np.empty(len(s.H), np.int64), np.empty(len(s.H))
     space, bias = room(len(weights.first)), np.empty(len(weights.first), np.float32)
-    constant = np.empty((2, PIECE), np.float32)
+    constant, moves = np.empty((2, PIECE), np.float32), np.empty(n, np.int64)
     for i in range(n):
         x[i] = y[i] = best[i] = answer[i]
         active[i] = x[i] != 0
@@ -199,13 +207,16 @@ def solve_instance(
         t_next = (1 + math.sqrt(1 + 4 * t * t)) / 2
         constant[0], constant[1] = F(step), F((t - 1) / t_next)
         r_x = linear = square = against = 0.0
-        for first in range(0, n, PIECE):
-            size = min(PIECE, n - first)
+        count = moving(at, r32, moves)
+        for i in range(n):
+            x_new[i] = y_new[i] = F(0)
+        for first in range(0, count, PIECE):
+            some = moves[first : min(first + PIECE, count)]
             pa = constant
             if trusted:
-                compact(weights, at, first, level, step, bias, k == 1, space)
+                compact(weights, at, some, level, step, bias, k == 1, space)
                 pa = space.out
-            sums = advance(at, r32, first, size, pa[0], pa[1], x_new, y_new)
+            sums = advance(at, r32, some, pa[0], pa[1], x_new, y_new)
             r_x += sums[0]
             linear += sums[1]
             square += sums[2]
@@ -227,9 +238,9 @@ def solve_instance(
         if gap <= o.tol and next_check <= k:
             size = _nonzeros(x, index, w)
             if size >= 0:
-                value, bound = certificate(d, r, index[:size], w[:size], u64, g64)
+                value = objective(d, r, index[:size], w[:size], s.columns[:0], u64)
+                exact = max(exact, lower_bound(d, r, index[:size], w[:size], u64, g64))
                 gradients += 1
-                exact = max(exact, bound)
                 if value - exact <= o.tol * abs(value):
                     answer[:] = x
                     return Outcome(True, value, max(value - exact, 0.0), k, gradients)
@@ -255,23 +266,21 @@ def solve_instance(
                             for i in range(n):
                                 answer[i] = F(answer[i])
                             size = _nonzeros(answer, index, w)
-                            value, _ = certificate(d, r, index[:size], w[:size], u64, g64)
+                            value = objective(d, r, index[:size], w[:size], s.columns[:0], u64)
                         if value - exact <= o.tol * abs(value):
                             return Outcome(True, value, max(value - exact, 0.0), k, gradients)
                     spent += cost
                 next_try, try_wait = k + try_wait, 2 * try_wait
 
         # The safeguard: who goes on?
-        if not o.safeguard or not o.learned:
-            if broken:
-                break
-            continue
         merit = (upper - lower) / max(abs(upper), 1e-38)
-        if k == 1:
-            mark = merit
+        mark = merit if k == 1 else mark
         if k >= due or broken:
-            if (broken and not trusted) or (merit <= FLOOR and o.tol < FLOOR):
+            if (merit <= FLOOR and o.tol < FLOOR) or (broken and not (trusted and o.safeguard)):
                 break
+            if not (o.learned and o.safeguard):
+                due = k + WINDOW
+                continue
             if trusted and (broken or merit > needed * mark):
                 trusted, t, due, stretch = False, 1.0, k + stretch, GROWTH * stretch
                 x[:], y[:] = best, best

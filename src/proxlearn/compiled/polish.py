@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from proxlearn.compiled.data import by_kind, correlation, grow, look
+from proxlearn.compiled.data import by_kind, correlation, dual, grow, value
 from proxlearn.compiled.losses import SQUARES, conjugate, dloss, dual_scale, penalty
 from proxlearn.compiled.maths import cholesky, cholesky_solve, compiled, dot, gram
 from proxlearn.compiled.rule import Separable
@@ -38,10 +38,17 @@ class Active(NamedTuple):
 
 
 @compiled
-def certificate(d: Any, r: Separable, index: Any, w: Any, u: Any, g: Any) -> tuple[float, float]:
-    """F(x) and a lower bound on F*, for the x with the values w in the places `index`."""
-    f, dual = look(d, r, index, w, u, g)
-    return f + penalty(r, index, w), -dual - conjugate(r, g, dual_scale(r, g))
+def objective(d: Any, r: Separable, index: Any, w: Any, columns: Any, u: Any) -> float:
+    """F(x) for the x with the values w in the places `index`."""
+    f: float = value(d, index, w, columns, u)
+    return f + penalty(r, index, w)
+
+
+@compiled
+def lower_bound(d: Any, r: Separable, index: Any, w: Any, u: Any, g: Any) -> float:
+    """A lower bound on F*, after `objective`; g = grad f(x)."""
+    loss: float = dual(d, r, index, w, u, g)
+    return -loss - conjugate(r, g, dual_scale(r, g))
 
 
 @compiled
@@ -182,19 +189,30 @@ def _side(r: Separable, i: int, w: float) -> float:
 
 
 @compiled
+def _free(r: Separable, i: int, w: float, g: float) -> bool:
+    """True where a coordinate is off its kink and its bounds, or the gradient pushes it off."""
+    if w != 0 and w >= r.upper[i]:
+        return bool(g + r.l1[i] > 0)
+    if w != 0 and w <= r.lower[i]:
+        return bool(g - r.l1[i] < 0)
+    if w != 0:
+        return True
+    room = r.upper[i] > 0 if g < 0 else r.lower[i] < 0
+    return bool(room and abs(g) > r.l1[i] * (1 + ROUNDING))
+
+
+@compiled
 def _joined(r: Separable, a: Active, k: int, g: Any) -> int:
     """The number of active coordinates with those that the gradient pushes off their kink."""
     listed = np.zeros(len(g), np.bool_)
     for t in range(k):
         i = a.index[t]
         listed[i] = True
-        pushed = abs(g[i]) > r.l1[i] * (1 + ROUNDING)
-        a.live[t] = a.w[t] != 0 or pushed
-        if a.w[t] == 0 and pushed:
+        a.live[t] = _free(r, i, a.w[t], g[i])
+        if a.w[t] == 0 and a.live[t]:
             a.side[t] = _side(r, i, -g[i])
     for i in range(len(g)):
-        room = r.upper[i] > 0 if g[i] < 0 else r.lower[i] < 0
-        if not listed[i] and abs(g[i]) > r.l1[i] * (1 + ROUNDING) and room and k < len(a.w):
+        if not listed[i] and k < len(a.w) and _free(r, i, 0.0, g[i]):
             a.index[k], a.w[k], a.side[k], a.live[k] = i, 0.0, _side(r, i, -g[i]), True
             k += 1
     return k
@@ -214,7 +232,9 @@ def polish(
     a = Active(np.empty(K, np.int64), np.empty(K), np.empty(K), np.ones(K, np.bool_))
     u, g = np.empty(m), np.empty(n)
     for t in range(k):
-        a.index[t], a.w[t], a.side[t] = index[t], w[t], _side(r, index[t], w[t])
+        i = index[t]
+        a.index[t], a.w[t], a.side[t] = i, w[t], _side(r, i, w[t])
+        a.live[t] = r.lower[i] < w[t] < r.upper[i]
     best, lower, cost = math.inf, -math.inf, 0.0
     for _ in range(ROUNDS):
         grow(d, a.index, grown, k, s.columns, s.H)
@@ -222,8 +242,8 @@ def polish(
             cost += m * (k - grown) * (k + grown) / 2 / (2 * entries)
         grown = k
         cost += minimise(d, r, a, k, s, m, tol) / (2 * entries) + 0.5
-        F, bound = certificate(d, r, a.index[:k], a.w[:k], u, g)
-        lower = max(lower, bound)
+        F = objective(d, r, a.index[:k], a.w[:k], s.columns[:k], u)
+        lower = max(lower, lower_bound(d, r, a.index[:k], a.w[:k], u, g))
         if not best > F:
             break
         best = F

@@ -135,22 +135,35 @@ def layer(W: Any, inputs: Any, bias: Any, size: int, out: Any, relu: bool) -> No
 
 
 @compiled
+def moving(at: Point, r: Separable, index: Any) -> int:
+    """The coordinates that an iteration can move, in `index`; their number.
+
+    Where x_i = y_i = 0 and |g_i| <= l1_i, prox(y - p g) = 0 whatever p is, and so is y+. What a
+    rule says there does not matter, so it is not asked.
+    """
+    count = 0
+    for i in range(len(index)):
+        if at.x[i] != 0 or at.y[i] != 0 or abs(at.g[i]) > r.l1[i]:
+            index[count] = i
+            count += 1
+    return count
+
+
+@compiled
 def compact(
-    w: Weights, at: Point, first: int, level: Any, s: float, bias: Any, fresh: bool, space: Room
-) -> int:
-    """p and a of the coordinates first, first + 1, ... in `space.out`; how many they are."""
-    size = min(PIECE, len(at.x) - first)
-    end = first + size
-    x, y, g = at.x[first:end], at.y[first:end], at.g[first:end]
-    last, lam = at.last_g[first:end], level[first:end]
+    w: Weights, at: Point, index: Any, level: Any, s: float, bias: Any, fresh: bool, space: Room
+) -> None:
+    """p and a of the coordinates `index`, at most `PIECE` of them, in `space.out`."""
+    size = len(index)
     u0, u1, u2, u3 = space.units[0], space.units[1], space.units[2], space.units[3]
     inverse = F(1 / s)
     for j in range(size):
-        scale = F(1) / lam[j]
-        u0[j] = g[j] * scale
-        u1[j] = y[j] * scale * inverse
-        u2[j] = (y[j] - x[j]) * scale * inverse
-        u3[j] = F(0) if fresh else (g[j] - last[j]) * scale
+        i = index[j]
+        scale = F(1) / level[i]
+        u0[j] = at.g[i] * scale
+        u1[j] = at.y[i] * scale * inverse
+        u2[j] = (at.y[i] - at.x[i]) * scale * inverse
+        u3[j] = F(0) if fresh else (at.g[i] - at.last_g[i]) * scale
     for c in range(COORDINATE):
         u = space.units[c]
         for j in range(size):
@@ -164,31 +177,27 @@ def compact(
     for j in range(size):
         p[j] = step * exp32(min(max(p[j], least), most))
         a[j] = F(1) / (F(1) + exp32(-a[j]))
-    return size
 
 
 @compiled
 def advance(
-    at: Point, r: Separable, first: int, size: int, p: Any, a: Any, x_new: Any, y_new: Any
+    at: Point, r: Separable, index: Any, p: Any, a: Any, x_new: Any, y_new: Any
 ) -> tuple[float, float, float, float]:
-    """x+ = prox_{r,p}(y - p g) and y+ = x+ + a (x+ - x) for a piece of the coordinates.
+    """x+ = prox_{r,p}(y - p g) and y+ = x+ + a (x+ - x) for the coordinates `index`.
 
-    Returns r(x+), <g, x+ - y>, |x+ - y|^2 and <y - x+, x+ - x> of the piece.
+    Returns r(x+), <g, x+ - y>, |x+ - y|^2 and <y - x+, x+ - x> of these coordinates.
     """
-    end = first + size
-    x, y, g = at.x[first:end], at.y[first:end], at.g[first:end]
-    l1, l2, lower, upper = r.l1[first:end], r.l2[first:end], r.lower[first:end], r.upper[first:end]
-    new, ahead = x_new[first:end], y_new[first:end]
     value, linear, square, against = F(0), F(0), F(0), F(0)
-    for j in range(size):
-        v, t = y[j] - p[j] * g[j], p[j] * l1[j]
+    for j in range(len(index)):
+        i = index[j]
+        v, t = at.y[i] - p[j] * at.g[i], p[j] * r.l1[i]
         v = max(v - t, F(0)) + min(v + t, F(0))
-        v = min(max(v / (F(1) + p[j] * l2[j]), lower[j]), upper[j])
-        d = v - y[j]
-        value += l1[j] * abs(v) + F(0.5) * l2[j] * v * v
-        linear += g[j] * d
+        v = min(max(v / (F(1) + p[j] * r.l2[i]), r.lower[i]), r.upper[i])
+        d = v - at.y[i]
+        value += r.l1[i] * abs(v) + F(0.5) * r.l2[i] * v * v
+        linear += at.g[i] * d
         square += d * d
-        against -= d * (v - x[j])
-        new[j] = v
-        ahead[j] = v + a[j] * (v - x[j])
+        against -= d * (v - at.x[i])
+        x_new[i] = v
+        y_new[i] = v + a[j] * (v - at.x[i])
     return float(value), float(linear), float(square), float(against)

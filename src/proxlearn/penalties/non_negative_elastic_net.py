@@ -26,35 +26,35 @@ class NonNegativeElasticNet(Penalty):
     def batch(self) -> int:
         return max(len(self.lam), len(self.lam2), 1 if self.weights is None else len(self.weights))
 
-    def _pair(self) -> tuple[Tensor, Tensor]:
+    def pair(self) -> tuple[Tensor, Tensor]:
         """w lam and w lam2, each (B, n) or (B, 1)."""
         w = 1.0 if self.weights is None else self.weights
         return self.lam[:, None] * w, self.lam2[:, None] * w
 
     def level(self) -> Tensor:
-        return self._pair()[0]
+        return self.pair()[0]
 
     def value(self, x: Tensor) -> Tensor:
-        t, q = self._pair()
+        t, q = self.pair()
         return ((t + 0.5 * q * x) * x).sum(-1) + zero_or_inf(x >= 0, x)
 
     def prox(self, v: Tensor, p: Tensor) -> Tensor:
-        t, q = self._pair()
+        t, q = self.pair()
         return (v - p * t).clamp(min=0) / (1 + p * q)
 
     def conjugate(self, v: Tensor) -> Tensor:
-        t, q = self._pair()
+        t, q = self.pair()
         rounding = torch.where(q > 0, 0.0, 8 * torch.finfo(v.dtype).eps * t)
         excess = (v - t - rounding).clamp(min=0)
         return torch.where(excess == 0, 0.0, excess.square() / (2 * q)).sum(-1)
 
     def dual_scale(self, g: Tensor) -> Tensor:
-        t, q = (part.expand_as(g) for part in self._pair())
+        t, q = (part.expand_as(g) for part in self.pair())
         outside = (-g > t) & (q == 0)
         return torch.where(outside, t / g.abs(), torch.ones_like(g)).amin(-1)
 
     def piece(self, x: Tensor, g: Tensor) -> Piece:
-        t, q = self._pair()
+        t, q = self.pair()
         free = (x > 0) | (-g > (1 + 8 * torch.finfo(g.dtype).eps) * t)
         zero = torch.zeros_like(x)
         return Piece(free, zero, zero + torch.inf, t.expand_as(x), q)
