@@ -110,8 +110,8 @@ def insert_results(app, name, source):
     if name != "results" or not (RESULTS / "index.html").is_file():
         return
     claims = json.loads((RESULTS / "claims.json").read_text(encoding="utf-8"))
-    columns = ("claim", "paper", "ours", "restarted_fista", "verdict")
-    head = ["claim", "paper", "ours", "FISTA with restart", "verdict"]
+    columns = ("claim", "paper", "ours", "restarted_fista", "verdict", "note")
+    head = ["claim", "paper", "ours", "FISTA with restart", "verdict", ""]
     table = markdown_table(head, [[claim[c] for c in columns] for claim in claims])
     cards = [json.loads(f.read_text(encoding="utf-8")) for f in sorted(RESULTS.glob("*.json"))]
     ran = sorted((c for c in cards if isinstance(c, dict)), key=lambda card: card["order"])

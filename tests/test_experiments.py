@@ -14,6 +14,7 @@ from proxlearn.errors import InputError
 from proxlearn.experiments import record, runner
 from proxlearn.experiments.base import Scale, Setting, label
 from proxlearn.experiments.reference import best_value
+from proxlearn.experiments.sources import TRAINING_NOTE
 from proxlearn.experiments.steps import STEPPED, both_steps, published_step
 from proxlearn.report import parquet
 from proxlearn.scheme import View
@@ -45,6 +46,20 @@ def test_only_named_settings_of_logistic_experiments_have_the_published_step():
             assert (s.step == "published") == (s.name == "published step")
             if s.step == "published":
                 assert set(s.optimizers) <= set(STEPPED)
+
+
+def test_the_note_on_training_is_that_of_the_cards():
+    def trained(name):
+        config = pl.load(name).card["config"]
+        return f"{config['steps']} minibatches of {config['batch']} problems"
+
+    for family in ("lasso", "logistic"):
+        assert trained(f"{family}-pa") in TRAINING_NOTE
+        for name in ("l2o-dm", "rnnprop"):
+            short = (
+                trained(f"{family}-{name}").replace("minibatches ", "").removesuffix(" problems")
+            )
+            assert f"on {short}." in TRAINING_NOTE
 
 
 def test_labels():

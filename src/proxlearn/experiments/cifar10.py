@@ -1,7 +1,7 @@
 """Softmax regression on pictures, over many more iterations than in training."""
 
 from proxlearn.experiments.base import Experiment, Scale
-from proxlearn.experiments.sources import FEWER_PICTURES, PICTURES
+from proxlearn.experiments.sources import FEWER_PICTURES, PICTURES, TRAINING_NOTE
 from proxlearn.experiments.steps import both_steps
 
 OPTIMIZERS = (
@@ -25,8 +25,9 @@ EXPERIMENT = Experiment(
     notes=(
         "The published step takes the norm of A for the Lipschitz constant; the right one is "
         "||A||^2/(2m). It changes ISTA and FISTA only.",
-        "The learned rules are those of the other experiments; the paper trained its own with "
-        "lambda 1e-4.",
+        "The learned rules are those of the other experiments, trained with lambda 0.1; the paper "
+        "trained its own with lambda 1e-4.",
+        TRAINING_NOTE,
         "The quick scale has 500 pictures.",
     ),
     certified=False,

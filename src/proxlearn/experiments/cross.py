@@ -2,7 +2,7 @@
 
 from proxlearn.experiments.base import Experiment, Scale
 from proxlearn.experiments.logistic import STEP_NOTE
-from proxlearn.experiments.sources import LOGISTIC
+from proxlearn.experiments.sources import LOGISTIC, TRAINING_NOTE
 from proxlearn.experiments.steps import both_steps
 
 OPTIMIZERS = (
@@ -28,5 +28,5 @@ EXPERIMENT = Experiment(
         "lasso-pa": "L2O-PA, trained on LASSO",
         "lasso": "compact rule, trained on LASSO",
     },
-    notes=(STEP_NOTE,),
+    notes=(STEP_NOTE, TRAINING_NOTE),
 )

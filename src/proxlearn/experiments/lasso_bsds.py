@@ -2,7 +2,7 @@
 
 from proxlearn.experiments.base import Experiment, Scale, Setting
 from proxlearn.experiments.lasso import CLASSIC, LEARNED
-from proxlearn.experiments.sources import PATCHES
+from proxlearn.experiments.sources import PATCHES, TRAINING_NOTE
 
 EXPERIMENT = Experiment(
     name="lasso-bsds",
@@ -12,5 +12,6 @@ EXPERIMENT = Experiment(
     quick=Scale(count=64, iterations=300),
     paper=Scale(count=1000, iterations=1000),
     facts={"patches": "stretched to [0, 1], mean removed", "K-SVD": "6 non-zeros, 10 rounds"},
+    notes=(TRAINING_NOTE,),
     block=1000,
 )

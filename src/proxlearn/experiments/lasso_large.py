@@ -2,7 +2,7 @@
 
 from proxlearn.experiments.base import Experiment, Scale, Setting
 from proxlearn.experiments.lasso import CLASSIC, LEARNED
-from proxlearn.experiments.sources import LARGE_LASSO, LARGER_LASSO
+from proxlearn.experiments.sources import LARGE_LASSO, LARGER_LASSO, TRAINING_NOTE
 
 EXPERIMENT = Experiment(
     name="lasso-large",
@@ -11,6 +11,6 @@ EXPERIMENT = Experiment(
     settings=(Setting("", LARGE_LASSO, (*LEARNED, *CLASSIC), quick=LARGER_LASSO),),
     quick=Scale(count=4, iterations=150),
     paper=Scale(count=256, iterations=300),
-    notes=("The quick scale has problems of 1000x2000.",),
+    notes=("The quick scale has problems of 1000x2000.", TRAINING_NOTE),
     block=8,  # 8 problems are 0.4 GB, and 0.8 GB in float64
 )

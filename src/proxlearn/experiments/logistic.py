@@ -1,7 +1,7 @@
 """Logistic regression problems of the training distribution."""
 
 from proxlearn.experiments.base import Experiment, Scale
-from proxlearn.experiments.sources import LOGISTIC
+from proxlearn.experiments.sources import LOGISTIC, TRAINING_NOTE
 from proxlearn.experiments.steps import both_steps
 
 OPTIMIZERS = (
@@ -27,5 +27,5 @@ EXPERIMENT = Experiment(
     settings=both_steps(LOGISTIC, OPTIMIZERS),
     quick=Scale(count=16, iterations=600),
     paper=Scale(count=1024, iterations=1000),
-    notes=(STEP_NOTE,),
+    notes=(STEP_NOTE, TRAINING_NOTE),
 )

@@ -11,6 +11,10 @@ from proxlearn.problem import Problem
 
 LASSOS, LOGISTICS = "gaussian-lasso", "gaussian-logistic"
 """Families that rules are trained on."""
+TRAINING_NOTE = (
+    "L2O-PA was trained on 500 minibatches of 64 problems, as in the paper; L2O-DM and RNNprop on "
+    "less than there, on 150 of 16."
+)
 
 LASSO = FromFamily(GaussianLasso(), "LASSO 250x500, 50 non-zeros, lambda 0.1, float32", LASSOS)
 LARGE_LASSO = FromFamily(

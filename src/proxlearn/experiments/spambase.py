@@ -2,7 +2,7 @@
 
 from proxlearn.experiments.base import Experiment, Scale
 from proxlearn.experiments.logistic import OPTIMIZERS, STEP_NOTE
-from proxlearn.experiments.sources import SPAMBASE
+from proxlearn.experiments.sources import SPAMBASE, TRAINING_NOTE
 from proxlearn.experiments.steps import both_steps
 
 EXPERIMENT = Experiment(
@@ -12,5 +12,5 @@ EXPERIMENT = Experiment(
     settings=both_steps(SPAMBASE, OPTIMIZERS),
     quick=Scale(count=1, iterations=1000),
     paper=Scale(count=1, iterations=5000),
-    notes=(STEP_NOTE,),
+    notes=(STEP_NOTE, TRAINING_NOTE),
 )
