@@ -156,6 +156,17 @@ def test_a_loss_of_the_papers_rule_is_said(ratio, said):
     assert re.findall(r"L2O-PA is not faster than FISTA to ([^<]+)\.", text) == said
 
 
+@pytest.mark.parametrize(("ratio", "said"), [(0.98, False), (0.995, True)])
+def test_a_loss_that_no_level_shows_is_said(ratio, said):
+    k = np.arange(51)
+    methods = [
+        Method(name, label, Curve(k, k, 0.001 * k, r**k))
+        for name, label, r in [("lasso-pa", "L2O-PA", ratio), ("fista-restart", "FISTA", 0.99)]
+    ]
+    text = page.render([Experiment("e", (Panel("", tuple(methods), 1),), {})])
+    assert ("At the end the gap of L2O-PA is 0.778, that of FISTA 0.605." in text) == said
+
+
 def test_the_end_of_every_instance_is_counted(tmp_path):
     """One of 70 diverges, beyond those that are kept in full: the table says so."""
     gap = np.repeat(0.5 ** np.arange(31.0)[:, None], 70, 1)

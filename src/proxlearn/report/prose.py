@@ -158,6 +158,10 @@ def _losses(experiment: Experiment, panel: Panel) -> list[str]:
                 many = f"{ours} iterations" if ours is not None else f"not within {last}"
                 said = f"{method.label} is not faster than {bar.label} to {_power(level)}"
                 lines.append(f"{said}: {many} against {theirs}.")
+        ends = float(method.mean.value[-1]), float(bar.mean.value[-1])
+        if _steps(bar, max(_levels_of(experiment))) is None and not ends[0] < ends[1]:
+            gaps = f"{_figure(ends[0])}, that of {bar.label} {_figure(ends[1])}"
+            lines.append(f"At the end the gap of {method.label} is {gaps}.")
     return lines
 
 
