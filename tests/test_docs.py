@@ -2,17 +2,26 @@
 
 import contextlib
 import io
+import json
 import re
 import sys
 import types
+from collections import Counter
+from dataclasses import asdict
+from html import escape
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import proxlearn as pl
+from proxlearn import experiments
 from proxlearn.cli import main
+from proxlearn.report import claims
+from proxlearn.report.counts import Results
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
+RESULTS = DOCS / "results"
 MEASURED = {
     "1,024 fresh LASSO problems, 250 x 500": "gaussian-lasso",
     "Spambase, lambda 0.1": "spambase lam 0.1",
@@ -21,6 +30,12 @@ MEASURED = {
     "Ionosphere, lambda 0.1": "ionosphere lam 0.1",
 }
 """What a card calls the problems that the pages name."""
+PLACES = {
+    "logistic": "{count} synthetic, 1000 x 50",
+    "ionosphere": "Ionosphere, 351 x 34",
+    "spambase": "Spambase, 4601 x 57",
+}
+"""The first column of the table about the step."""
 
 
 def text(name):
@@ -78,6 +93,85 @@ def test_what_is_said_of_the_paper_quotes_the_cards():
         ("logistic", "ionosphere lam 0.1", "fista-restart"),
     ]:
         assert " / ".join(map(str, cards[card][place][model])) in counted("paper.md")
+
+
+def committed():
+    """The committed results, and their cards by name."""
+    cards = {name: json.loads((RESULTS / f"{name}.json").read_text()) for name in experiments.NAMES}
+    return Results(RESULTS), cards
+
+
+def test_every_experiment_has_committed_results():
+    _, cards = committed()
+    for name, card in cards.items():
+        assert card["scale"] == "paper"
+        assert card["command"].startswith(f"proxlearn reproduce {name} --scale paper")
+        small = card["count"] < experiments.get(name).paper.count
+        assert any("Smaller than the full size" in note for note in card["notes"]) >= small
+        for kind in ("parquet", "png", "svg"):
+            assert (RESULTS / f"{name}.{kind}").stat().st_size > 1000
+    tracked = [f for f in RESULTS.iterdir() if f.name != ".cache"]
+    assert {f.suffix for f in tracked} == {".parquet", ".json", ".png", ".svg", ".html"}
+    assert sum(f.stat().st_size for f in tracked) < 12e6
+
+
+def test_the_committed_verdicts_follow_from_the_rows():
+    written = json.loads((RESULTS / "claims.json").read_text(encoding="utf-8"))
+    assert [asdict(verdict) for verdict in claims.judge(RESULTS)] == written
+    assert not [claim["claim"] for claim in written if claim["verdict"] == claims.OPEN]
+    page = (RESULTS / "index.html").read_text(encoding="utf-8")
+    for claim in written:
+        assert escape(claim["claim"]) in page
+        assert escape(claim["ours"]) in page
+
+
+def test_the_readme_counts_the_verdicts():
+    written = json.loads((RESULTS / "claims.json").read_text(encoding="utf-8"))
+    count = Counter(claim["verdict"] for claim in written)
+    said = " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
+    assert f"Of {len(written)} of its statements {count[claims.YES]} are reproduced" in said
+    assert f"{count[claims.ONLY]} only with the paper's step" in said
+    assert f"and {count[claims.NO]} are not" in said
+
+
+def test_what_is_said_of_the_step_quotes_the_rows():
+    results, cards = committed()
+    rows = re.findall(r"^\| ([^|]+) \| (\d[^|]+) \|(.+)\|$", text("paper.md"), re.M)
+    assert len(rows) == 3
+    for row, name in zip(rows, ("logistic", "ionosphere", "spambase"), strict=True):
+        assert row[0].startswith(PLACES[name].format(**cards[name]))
+        shown = [
+            ("published step", "fista"),
+            ("right step", "fista"),
+            ("right step", "fista-restart"),
+            ("right step", "logistic-pa"),
+            ("right step", "logistic"),
+        ]
+        cells = [row[1], *map(str.strip, row[2].split("|"))]
+        for cell, (step, optimizer) in zip(cells, shown, strict=True):
+            counts = (results.to(name, step, optimizer, level) for level in (1e-3, 1e-6))
+            assert cell == " / ".join(map(str, counts))
+
+
+def test_what_is_said_of_convergence_quotes_the_rows():
+    results, _ = committed()
+    said = " ".join(text("paper.md").split())
+
+    def arrived(experiment, setting, name):
+        words = results.share(experiment, setting, name, 1e-6).split()
+        return int(words[0]), int(words[2])
+
+    some, count = arrived("lasso-bsds", "", "lasso-pa")
+    assert f"Of {count} patches" in said
+    assert f"solves {some} to 1e-6 and diverges on the other one" in said
+    assert some == count - 1
+    assert not np.isfinite(results.curve("lasso-bsds", "", "lasso-pa")[-1])
+    assert arrived("lasso-bsds", "", "lasso") == (count, count)
+    some, count = arrived("cross", "right step", "lasso-pa")
+    few, _ = arrived("cross", "right step", "lasso")
+    assert f"on {some} of {count} problems and the compact rule `lasso` on {few}" in said
+    reached = results.to("cross", "right step", "lasso", 1e-6)
+    assert f"mean gap was below 1e-6 after {reached}." in said
 
 
 @pytest.mark.slow
