@@ -176,6 +176,7 @@ def test_cifar10(tmp_path, right, published, early, late):
     first, second = verdicts(tmp_path, "CIFAR-10")
     assert (first.verdict, second.verdict) == (early, late)
     assert "0.12" in first.note
+    assert first.note.startswith("slower than FISTA with restart")
     assert second.note.startswith("slower than")
 
 

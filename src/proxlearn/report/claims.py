@@ -217,14 +217,16 @@ def _cifar_early(results: Results) -> Verdict:
         return Count(None, -1) if level is None else first_below(curve, level)
 
     fista = {step: count(step, "fista") for step in STEPS}
+    restarted = count(RIGHT, "fista-restart")
+    reached = "" if level is None else f"L2O-PA's gap after 25 iterations is {level:.2g}"
     return Verdict(
         "CIFAR-10: what L2O-PA reaches in 25 iterations takes FISTA more than 1000",
         "cifar10",
         "1000+",
         "; ".join(f"{step}: {found}" for step, found in fista.items()),
-        str(count(RIGHT, "fista-restart")),
+        str(restarted),
         verdict_by_step({step: found.at_least(1000) for step, found in fista.items()}),
-        "" if level is None else f"L2O-PA's gap after 25 iterations is {level:.2g}; {TRAINED}",
+        "" if level is None else _joined(_against(Count(25, 25), restarted), reached, TRAINED),
     )
 
 
@@ -241,7 +243,7 @@ def _cifar_late(results: Results) -> Verdict:
         f"L2O-PA {ours}; " + "; ".join(f"FISTA, {step}: {found}" for step, found in fista.items()),
         str(other),
         verdict_by_step({step: both(quick, found.at_least(2500)) for step, found in fista.items()}),
-        "; ".join(filter(None, (_against(ours, other), TRAINED))) if ours.measured else "",
+        _joined(_against(ours, other), TRAINED) if ours.measured else "",
     )
 
 
@@ -254,6 +256,7 @@ def _generic(results: Results) -> Verdict:
     other = results.to("lasso-bsds", "", "fista-restart", 1e-6)
     failed = [None if not c.measured else c.value is None for c in (dm, rnn)]
     converged = None if not tight.measured else tight.value is not None
+    share = results.share("lasso-bsds", "", "lasso-pa", 1e-6)
     return Verdict(
         "BSDS500: L2O-DM and RNNprop struggle to reach 1e-2, L2O-PA converges",
         "lasso-bsds",
@@ -261,7 +264,7 @@ def _generic(results: Results) -> Verdict:
         f"to 1e-2: L2O-DM {dm}, RNNprop {rnn}, L2O-PA {pa}; L2O-PA to 1e-6: {tight}",
         f"to 1e-6: {other}",
         verdict(both(both(*failed), converged)),
-        f"L2O-PA ends below 1e-6 on {results.share('lasso-bsds', '', 'lasso-pa', 1e-6)}",
+        _joined(_against(tight, other), f"L2O-PA ends below 1e-6 on {share}"),
     )
 
 
@@ -279,6 +282,10 @@ def _against(ours: Count, other: Count) -> str:
         return "no faster than FISTA with restart and the right step"
     slower = ours.at_least(other.value)
     return "slower than FISTA with restart and the right step" if slower else ""
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(filter(None, parts))
 
 
 def save(verdicts: list[Verdict], folder: Path) -> None:
