@@ -96,16 +96,19 @@ def test_the_answers_of_both_engines_agree(loss, penalty, optimizer):
 def test_the_iterates_of_both_engines_agree(loss, optimizer):
     """Without polish and safeguard, for a few iterations: float32 against float64."""
     problem = problem_of(loss, "weighted l1")
-    bare = {"safeguard": False, "polish": False, "tol": 1e-30, "max_iter": 8}
     problem.lipschitz()  # the same step for both
     rule = pl.optimizers.get(optimizer).rule
     x0 = torch.zeros(B, N, dtype=torch.float64)
     compiled = run(problem, rule, x0, options(problem, rule, 1e-30, 8, False, False))[0]
-    reference = pl.solve(problem, optimizer, engine="torch", **bare).x
+    seen = []
+    pl.solve(
+        problem, optimizer, tol=0, max_iter=8, safeguard=False, polish=False, engine="torch",
+        callback=lambda progress: seen.append(progress.x.clone()),
+    )  # fmt: skip
+    # The loop answers with the best of its points.
+    distance = torch.stack([(compiled - x).abs().amax(-1) for x in seen]).amin(0)
     assert bool((compiled != 0).any())
-    # The loop answers with the best point seen, which in the first iterations is the last.
-    at = problem.objective(compiled), problem.objective(reference)
-    assert torch.allclose(*at, rtol=1e-4)
+    assert bool((distance <= 1e-4 * compiled.abs().amax(-1)).all())
 
 
 def test_counts_and_bits_in_the_paper_family():
@@ -219,6 +222,7 @@ def test_auto_takes_the_loop_when_it_is_there(monkeypatch):
 
 
 def test_another_process_finds_the_loop_on_disk():
+    """Unless the sources have changed since this process began."""
     pl.solve(problem_of("least squares", "l1"), "fista-restart", engine="compiled")
     command = [sys.executable, "-m", "proxlearn.compiled", "dense-float64"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
@@ -246,7 +250,11 @@ def test_the_functions_of_the_loop():
         assert np.allclose(H, (C * w) @ C.T)
         v = rng.standard_normal(k)
         answer = np.linalg.solve(H, v)
-        assert maths.cholesky(H, k)
+        start = np.tril(H)
+        assert maths.cholesky(start, k // 2, 0)
+        assert maths.cholesky(start, k, k // 2)
+        assert maths.cholesky(H, k, 0)
+        assert np.allclose(np.tril(start), np.tril(H))
         maths.cholesky_solve(H, k, v)
         assert np.allclose(v, answer)
-    assert not maths.cholesky(-np.eye(3), 3)
+    assert not maths.cholesky(-np.eye(3), 3, 0)

@@ -13,7 +13,7 @@ from pathlib import Path
 import llvmlite.binding
 import numba
 
-from proxlearn import attempts, polish, safeguard
+from proxlearn import attempts, newton, polish, safeguard
 from proxlearn.files import replacing
 from proxlearn.rules import compact
 from proxlearn.shards.claims import claimed
@@ -21,7 +21,7 @@ from proxlearn.shards.claims import claimed
 SOURCES = ("data.py", "kernel.py", "losses.py", "maths.py", "polish.py", "rule.py")
 CONSTANTS = (
     *(attempts.FIRST_WAIT, attempts.FREE, attempts.OVERDRAFT, attempts.SETTLED, attempts.SHARE),
-    *(polish.DROPS, polish.HALVINGS, polish.ROUNDS, polish.STEPS),
+    *(newton.DROPS, newton.HALVINGS, newton.STEPS, polish.ROUNDS),
     *(safeguard.GROWTH, safeguard.RATE, safeguard.SLOWEST, safeguard.STRETCH, safeguard.WINDOW),
     *(compact.COORDINATE, compact.INSTANCE, compact.LEAST_LOG_P),
 )

@@ -6,7 +6,8 @@ instances share, where an iteration of least squares does not look at A at all. 
     instance   the i-th instance of a batch, arrays with a leading axis of 1 being shared
     gradient   g = grad f(y), float32; f(y), |u|^2 and <u, b> with u = grad phi(A y)
     value      f(x), float64
-    dual       g = grad f(x) and phi*(s u), float64
+    pull       g = grad f(x), float64
+    dual       phi*(s u)
     grow       the columns of active coordinates, and their Gram matrix
 """
 
@@ -15,9 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from proxlearn.compiled.losses import SQUARES, dloss, dloss32, dual_loss, dual_loss32, dual_scale
+from proxlearn.compiled.losses import SQUARES, dloss, dloss32, dual_loss, dual_loss32
 from proxlearn.compiled.maths import OPTIONS, F, compiled, dot, gram
-from proxlearn.compiled.rule import Separable
 
 BLOCK = 4096
 """Numbers of A in a block of rows, which stays in the nearest cache between its two uses."""
@@ -157,10 +157,10 @@ def dense_value(d: Dense, index: Any, w: Any, columns: Any, u: Any) -> float:
 
 
 @compiled
-def dense_dual(d: Dense, r: Separable, index: Any, w: Any, u: Any, g: Any) -> float:
+def dense_pull(d: Dense, index: Any, w: Any, u: Any, g: Any) -> tuple[float, float]:
     g[:] = 0.0
     _add_rows(d.A, u, g)
-    return dual_loss(d.loss, u, d.b, dual_scale(r, g))
+    return 0.0, 0.0
 
 
 @compiled
@@ -199,13 +199,13 @@ def sparse_value(d: Sparse, index: Any, w: Any, columns: Any, u: Any) -> float:
 
 
 @compiled
-def sparse_dual(d: Sparse, r: Separable, index: Any, w: Any, u: Any, g: Any) -> float:
+def sparse_pull(d: Sparse, index: Any, w: Any, u: Any, g: Any) -> tuple[float, float]:
     for j in range(len(g)):
         total = 0.0
         for e in range(d.t_starts[j], d.t_starts[j + 1]):
             total += d.t_values[e] * u[d.t_places[e]]
         g[j] = total
-    return dual_loss(d.loss, u, d.b, dual_scale(r, g))
+    return 0.0, 0.0
 
 
 @compiled
@@ -251,7 +251,8 @@ def gram_value(d: Gram, index: Any, w: Any, columns: Any, u: Any) -> float:
 
 
 @compiled
-def gram_dual(d: Gram, r: Separable, index: Any, w: Any, u: Any, g: Any) -> float:
+def gram_pull(d: Gram, index: Any, w: Any, u: Any, g: Any) -> tuple[float, float]:
+    """g = G x - c; |u|^2 and <u, b>."""
     cx = xg = 0.0
     for j in range(len(g)):
         g[j] = -d.c[j]
@@ -263,8 +264,7 @@ def gram_dual(d: Gram, r: Separable, index: Any, w: Any, u: Any, g: Any) -> floa
     for t in range(len(index)):
         xg += w[t] * g[index[t]]
     bb: float = d.bb[0]
-    uu, s = max(xg - cx + bb, 0.0), dual_scale(r, g)
-    return 0.5 * s * s * uu + s * (cx - bb)
+    return max(xg - cx + bb, 0.0), cx - bb
 
 
 @compiled
@@ -276,8 +276,13 @@ def gram_grow(d: Gram, index: Any, first: int, k: int, columns: Any, H: Any) -> 
 
 
 @compiled
-def gram_dual32(d: Gram, u: Any, s: float, uu: float, ub: float) -> float:
+def gram_dual(d: Gram, u: Any, s: float, uu: float, ub: float) -> float:
     return 0.5 * s * s * uu + s * ub
+
+
+@compiled
+def rows_dual(d: Any, u: Any, s: float, uu: float, ub: float) -> float:
+    return dual_loss(d.loss, u, d.b, s)
 
 
 @compiled
@@ -315,8 +320,12 @@ def value(d: Any, index: Any, w: Any, columns: Any, u: Any) -> Any:
     """
 
 
-def dual(d: Any, r: Any, index: Any, w: Any, u: Any, g: Any) -> Any:
-    """g = grad f(x), float64, and phi*(s u), after `value`."""
+def pull(d: Any, index: Any, w: Any, u: Any, g: Any) -> Any:
+    """g = grad f(x), float64, after `value`; |u|^2 and <u, b> where u is not kept."""
+
+
+def dual(d: Any, u: Any, s: float, uu: float, ub: float) -> Any:
+    """phi*(s u), float64, after `pull`."""
 
 
 def grow(d: Any, index: Any, first: int, k: int, columns: Any, H: Any) -> Any:
@@ -339,8 +348,9 @@ def by_kind(function: Any, dense: Any, sparse: Any, gram: Any) -> None:
 
 by_kind(instance, dense_instance, sparse_instance, gram_instance)
 by_kind(gradient, dense_gradient, sparse_gradient, gram_gradient)
-by_kind(dual32, rows_dual32, rows_dual32, gram_dual32)
+by_kind(dual32, rows_dual32, rows_dual32, gram_dual)
 by_kind(value, dense_value, sparse_value, gram_value)
-by_kind(dual, dense_dual, sparse_dual, gram_dual)
+by_kind(pull, dense_pull, sparse_pull, gram_pull)
+by_kind(dual, rows_dual, rows_dual, gram_dual)
 by_kind(grow, dense_grow, sparse_grow, gram_grow)
 by_kind(correlation, rows_correlation, rows_correlation, gram_correlation)

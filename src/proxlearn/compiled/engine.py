@@ -33,7 +33,8 @@ def run(problem: Problem, rule: Any, x0: Tensor, o: Options) -> tuple[Tensor, An
     B, n = problem.batch, problem.n
     d, m, entries = data_of(problem)
     r = Separable(*penalty_of(problem))
-    r32 = Separable(*(part.astype(np.float32) for part in r))
+    with np.errstate(over="ignore"):  # what float32 cannot hold, the loop leaves alone
+        r32 = Separable(*(part.astype(np.float32) for part in r))
     weights, L = weights_of(rule), lipschitz_of(problem)
     answers, numbers = x0.double().numpy(force=True).copy(), np.zeros((B, 5))
     most = min(n, MOST)
@@ -100,7 +101,7 @@ def data_of(problem: Problem) -> tuple[Any, int, float]:
     if problem.dtype == torch.float32:
         matrix32 = matrix
     else:  # of its own A each instance makes its copy when it is its turn
-        matrix32 = matrix.astype(np.float32) if shared else np.empty((0, m, n), np.float32)
+        matrix32 = _numpy(A.A.float()[None]) if shared else np.empty((0, m, n), np.float32)
     return data.Dense(loss, matrix, matrix32, b, b32), m, float(m * n)
 
 

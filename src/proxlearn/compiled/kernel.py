@@ -10,7 +10,7 @@ from proxlearn.attempts import FIRST_WAIT, FREE, OVERDRAFT, SETTLED, SHARE
 from proxlearn.compiled.data import dual32, gradient, instance
 from proxlearn.compiled.losses import SQUARES, conjugate, dual_scale
 from proxlearn.compiled.maths import F, compiled
-from proxlearn.compiled.polish import Space, lower_bound, objective, polish
+from proxlearn.compiled.polish import Space, lower_bound, objective, polish, space
 from proxlearn.compiled.rule import (
     PIECE,
     Point,
@@ -27,6 +27,8 @@ from proxlearn.safeguard import GROWTH, RATE, SLOWEST, STRETCH, WINDOW
 
 PROMISING = 0.3
 """Relative gap below which a polish is worth an attempt."""
+JOIN = 0.7
+"""Which of the pushed coordinates join at a time where all of a polish is cheap."""
 CHEAP = 0.5
 """A polish that costs less than this part of a gradient need not wait for the active set."""
 FLOOR = 1e-6
@@ -121,14 +123,17 @@ def _largest(alpha: Any, beta: Any) -> float:
 
 
 @compiled
-def _nonzeros(x: Any, index: Any, w: Any) -> int:
-    """Places and values of the non-zeros of x; their number, or -1 where there is no room."""
+def _nonzeros(x: Any, r: Separable, index: Any, w: Any) -> int:
+    """Places and values of the non-zeros of x; their number, or -1 where there is no room.
+
+    Values are inside the bounds, which float32 may miss by its rounding.
+    """
     k = 0
     for i in range(len(x)):
         if x[i] != 0:
             if k == len(index):
                 return -1
-            index[k], w[k] = i, x[i]
+            index[k], w[k] = i, min(max(x[i], r.lower[i]), r.upper[i])
             k += 1
     return k
 
@@ -166,6 +171,17 @@ def _levels(r: Separable, g: Any, level: Any) -> None:
 
 
 @compiled
+def _answered(
+    d: Any, r: Separable, o: Options, x: Any, index: Any, w: Any, s: Space, u: Any, answer: Any
+) -> float:
+    """`answer` = x, rounded where the problem is in float32, and F there."""
+    for i in range(len(x)):
+        answer[i] = F(x[i]) if o.rounded else x[i]
+    size = _nonzeros(answer, r, index, w)
+    return objective(d, r, index[:size], w[:size], s.columns[:0], u)
+
+
+@compiled
 def solve_instance(
     d: Any, m: int, r: Separable, r32: Separable, plain: bool, weights: Weights, L: float,
     o: Options, s: Space, entries: float, answer: Any,
@@ -182,7 +198,7 @@ def solve_instance(
     active = np.empty(n, np.bool_)
     u64, g64, polished = np.empty(m), np.empty(n), np.empty(n)
     index, w = np.empty(len(s.H), np.int64), np.empty(len(s.H))
-    space, bias = room(len(weights.first)), np.empty(len(weights.first), np.float32)
+    units, bias = room(len(weights.first)), vector(len(weights.first))
     constant, moves = np.empty((2, PIECE), np.float32), np.empty(n, np.int64)
     for i in range(n):
         x[i] = y[i] = best[i] = answer[i]
@@ -214,8 +230,8 @@ def solve_instance(
             some = moves[first : min(first + PIECE, count)]
             pa = constant
             if trusted:
-                compact(weights, at, some, level, step, bias, k == 1, space)
-                pa = space.out
+                compact(weights, at, some, level, step, bias, k == 1, units)
+                pa = units.out
             sums = advance(at, r32, some, pa[0], pa[1], x_new, y_new)
             r_x += sums[0]
             linear += sums[1]
@@ -236,13 +252,16 @@ def solve_instance(
         # Solved? Rough bounds say when to look, the certificate in float64 decides.
         gap = (F_x - max(lower, exact)) / abs(F_x)
         if gap <= o.tol and next_check <= k:
-            size = _nonzeros(x, index, w)
+            size = _nonzeros(x, r, index, w)
             if size >= 0:
                 value = objective(d, r, index[:size], w[:size], s.columns[:0], u64)
-                exact = max(exact, lower_bound(d, r, index[:size], w[:size], u64, g64))
+                bound = lower_bound(d, r, plain, index[:size], w[:size], u64, g64, 0.0)
+                exact = max(exact, bound)
                 gradients += 1
                 if value - exact <= o.tol * abs(value):
-                    answer[:] = x
+                    answer[:] = 0.0
+                    for j in range(size):
+                        answer[index[j]] = w[j]
                     return Outcome(True, value, max(value - exact, 0.0), k, gradients)
             next_check, check_wait = k + check_wait, min(2 * check_wait, 64)
 
@@ -252,21 +271,16 @@ def solve_instance(
             cost = _estimate(d.loss, count, m, n, entries)
             settled = SETTLED * changed <= count and k >= 3
             if (settled or cost <= CHEAP) and spent + cost <= SHARE * k + FREE:
-                size = _nonzeros(x, index, w)
+                size = _nonzeros(x, r, index, w)
                 if size > 0:
                     value, bound, cost = polish(
-                        d, r, index[:size], w[:size], s, m, n, o.tol, OVERDRAFT * cost, entries,
-                        polished,
+                        d, r, plain, index[:size], w[:size], s, m, n, o.tol, OVERDRAFT * cost,
+                        entries, 0.0, polished,
                     )  # fmt: skip
                     gradients += math.ceil(cost)
                     exact = max(exact, bound)
                     if value - exact <= o.tol * abs(value):
-                        answer[:] = polished
-                        if o.rounded:  # the answer is the rounded point
-                            for i in range(n):
-                                answer[i] = F(answer[i])
-                            size = _nonzeros(answer, index, w)
-                            value = objective(d, r, index[:size], w[:size], s.columns[:0], u64)
+                        value = _answered(d, r, o, polished, index, w, s, u64, answer)
                         if value - exact <= o.tol * abs(value):
                             return Outcome(True, value, max(value - exact, 0.0), k, gradients)
                     spent += cost
@@ -294,6 +308,29 @@ def solve_instance(
             mark = merit
     answer[:] = best
     return Outcome(False, math.inf, math.inf, min(k, o.max_iter), gradients)
+
+
+@compiled
+def polish_instance(
+    d: Any, r: Separable, plain: bool, o: Options, s: Space, entries: float, answer: Any
+) -> Outcome:
+    """A polish and nothing else: with a Gram matrix it costs less than a few iterations."""
+    n, m = len(answer), 0
+    index, w, polished, u = (
+        np.empty(len(s.H), np.int64),
+        np.empty(len(s.H)),
+        np.empty(n),
+        np.empty(m),
+    )
+    size = max(_nonzeros(answer, r, index, w), 0)
+    value, bound, cost = polish(
+        d, r, plain, index[:size], w[:size], s, m, n, o.tol, math.inf, entries, JOIN, polished
+    )
+    solved = value - bound <= o.tol * abs(value)
+    if solved:
+        value = _answered(d, r, o, polished, index, w, s, u, answer)
+        solved = value - bound <= o.tol * abs(value)
+    return Outcome(solved, value, max(value - bound, 0.0), 1, float(math.ceil(cost)))
 
 
 @compiled
@@ -325,13 +362,18 @@ def build(digest: str) -> Any:
 
         `numbers` (B, 5) receives the outcomes.
         """
-        s = Space(np.empty((most, m)), np.empty((most, most)), np.empty((most, most)))
+        s = space(most, m)
         for i in range(first, last):
-            r_i = _penalty_of(r, i)
-            out = solve_instance(
-                instance(d, i), m, r_i, _penalty_of(r32, i), _plain(r_i), weights,
-                L[i if len(L) > 1 else 0], o, s, entries, answers[i],
-            )  # fmt: skip
+            r_i, d_i = _penalty_of(r, i), instance(d, i)
+            plain = _plain(r_i)
+            out = Outcome(False, math.inf, math.inf, 0, 0.0)
+            if m == 0 and o.polish:
+                out = polish_instance(d_i, r_i, plain, o, s, entries, answers[i])
+            if not out.solved:
+                out = solve_instance(
+                    d_i, m, r_i, _penalty_of(r32, i), plain, weights,
+                    L[i if len(L) > 1 else 0], o, s, entries, answers[i],
+                )  # fmt: skip
             numbers[i, 0], numbers[i, 1], numbers[i, 2] = out.solved, out.objective, out.gap
             numbers[i, 3], numbers[i, 4] = out.iterations, out.gradients
         return len(digest)

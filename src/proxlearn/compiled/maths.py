@@ -157,17 +157,32 @@ def dot(a: Any, b: Any) -> float:
 
 
 @compiled
-def cholesky(H: Any, k: int) -> bool:
-    """The lower factor of H[:k, :k] in its place; False where H is not positive definite."""
-    for i in range(k):
-        for j in range(i + 1):
-            rest = H[i, j] - dot(H[i, :j], H[j, :j])
-            if i == j:
-                if not rest > 0:
-                    return False
-                H[i, i] = math.sqrt(rest)
-            else:
-                H[i, j] = rest / H[j, j]
+def row_dot(H: Any, i: int, v: Any, k: int) -> float:
+    """<H[i, :k], v[:k]>, without the slices, which cost as much as the sum where k is small."""
+    total = 0.0
+    for j in range(k):
+        total += H[i, j] * v[j]
+    return total
+
+
+@compiled
+def cholesky(H: Any, k: int, first: int) -> bool:
+    """The lower factor of H[:k, :k] in its place; False where H is not positive definite.
+
+    The rows before `first` hold the factor already.
+    """
+    for i in range(first, k):
+        for j in range(i):
+            rest = H[i, j]
+            for q in range(j):
+                rest -= H[i, q] * H[j, q]
+            H[i, j] = rest / H[j, j]
+        rest = H[i, i]
+        for q in range(i):
+            rest -= H[i, q] * H[i, q]
+        if not rest > 0:
+            return False
+        H[i, i] = math.sqrt(rest)
     return True
 
 
@@ -175,7 +190,7 @@ def cholesky(H: Any, k: int) -> bool:
 def cholesky_solve(H: Any, k: int, v: Any) -> None:
     """v = (L L^T)^-1 v in its place."""
     for i in range(k):
-        v[i] = (v[i] - dot(H[i, :i], v[:i])) / H[i, i]
+        v[i] = (v[i] - row_dot(H, i, v, i)) / H[i, i]
     for i in range(k - 1, -1, -1):
         v[i] /= H[i, i]
         for j in range(i):
