@@ -49,8 +49,9 @@ def to_tensor(name: str, value: Any) -> Tensor:
 
 def require_finite(name: str, value: Tensor) -> Tensor:
     """The tensor itself, if it holds neither NaN nor infinity."""
-    bad = ~torch.isfinite(value)
-    if bool(bad.any()):
+    # The extremes, in one pass without a copy: NaN and infinity are among them.
+    if value.numel() and not all(bool(v.isfinite()) for v in torch.aminmax(value.detach())):
+        bad = ~torch.isfinite(value)
         raise InputError(
             f"{name} holds {int(bad.sum())} values that are NaN or infinite; "
             "expected finite numbers: remove or impute them"

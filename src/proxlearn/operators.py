@@ -152,6 +152,11 @@ class Dense(Operator):
         return self.A.gather(2, where).mT
 
     @cached_property
+    def single(self) -> Tensor:
+        """A in float32; where it is not already, a copy that is kept."""
+        return self.A.float()
+
+    @cached_property
     def gram(self) -> Tensor:
         """A^T A in float64, (n, n) or (B, n, n); computed once, then remembered."""
         A = self.A.double()

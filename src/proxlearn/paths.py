@@ -59,6 +59,7 @@ def path(
     x0: Any = None,
     safeguard: bool = True,
     polish: bool = True,
+    engine: str | None = None,
 ) -> SolutionPath:
     """Solve a problem with an l1, elastic net or group l1 penalty for many lam.
 
@@ -86,6 +87,7 @@ def path(
             x0=x,
             safeguard=safeguard,
             polish=polish,
+            engine=engine,
         )
         x = _usable(point, x)
         points.append(point)

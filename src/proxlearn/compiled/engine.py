@@ -101,7 +101,7 @@ def data_of(problem: Problem) -> tuple[Any, int, float]:
     if problem.dtype == torch.float32:
         matrix32 = matrix
     else:  # of its own A each instance makes its copy when it is its turn
-        matrix32 = _numpy(A.A.float()[None]) if shared else np.empty((0, m, n), np.float32)
+        matrix32 = _numpy(A.single[None]) if shared else np.empty((0, m, n), np.float32)
     return data.Dense(loss, matrix, matrix32, b, b32), m, float(m * n)
 
 
