@@ -11,7 +11,9 @@ import torch
 
 import proxlearn as pl
 from proxlearn.compiled import cache
-from proxlearn.compiled.engine import options, run
+from proxlearn.compiled.data import dense_instance
+from proxlearn.compiled.engine import data_of, options, run
+from proxlearn.compiled.kernel import ritz
 from proxlearn.errors import InputError
 from proxlearn.operators import Dense
 from proxlearn.penalties import L1, Box, ElasticNet, NonNegativeElasticNet
@@ -111,20 +113,37 @@ def test_the_iterates_of_both_engines_agree(loss, optimizer):
     assert bool((distance <= 1e-4 * compiled.abs().amax(-1)).all())
 
 
-def test_counts_and_bits_in_the_paper_family():
-    family = pl.families.get("gaussian-lasso")
-    problem = family.sample(8, torch.Generator().manual_seed(5)).to(torch.float32)
-    problem.lipschitz()
-    compiled = pl.solve(problem, "lasso", engine="compiled")
-    reference = pl.solve(problem, "lasso", engine="torch")
+@pytest.mark.parametrize(
+    ("family", "optimizer"),
+    [("gaussian-lasso", "lasso"), ("gaussian-logistic", "logistic"),
+     ("gaussian-lasso", "fista-restart"), ("gaussian-logistic", "fista-restart")],
+)  # fmt: skip
+def test_counts_and_bits_in_the_paper_families(family, optimizer):
+    """As many iterations as the reference, although the loop estimates its own step."""
+    generator = torch.Generator().manual_seed(5)
+    problem = pl.families.get(family).sample(8, generator).to(torch.float32)
+    assert not problem.f.A.norm_is_known
+    compiled = pl.solve(problem, optimizer, engine="compiled")
+    assert not problem.f.A.norm_is_known
+    reference = pl.solve(problem, optimizer, engine="torch")
     assert compiled.solved
-    assert float((compiled.iterations - reference.iterations).double().abs().mean()) <= 1
-    assert torch.allclose(compiled.x, reference.x, atol=1e-6)
+    assert compiled.iterations.double().mean() <= 1.2 * reference.iterations.double().mean() + 1
+    assert torch.allclose(compiled.x, reference.x, atol=1e-3)
     assert compiled.x.dtype == torch.float32
-    again = pl.solve(problem, "lasso", engine="compiled")
-    assert torch.equal(again.x, compiled.x)
-    alone = pl.solve(problem.select(torch.tensor([3])), "lasso", engine="compiled")
-    assert torch.equal(alone.x[0], compiled.x[3])
+    again = pl.solve(problem, optimizer, engine="compiled")
+    assert torch.equal(again.x, pl.solve(problem, optimizer, engine="compiled").x)
+    alone = pl.solve(problem.select(torch.tensor([3])), optimizer, engine="compiled")
+    assert torch.equal(alone.x[0], again.x[3])
+
+
+def test_the_norm_is_estimated_from_below_and_closely():
+    for m, n in ((250, 500), (1000, 50), (40, 60)):
+        A, b = data(4, m, n, dtype=torch.float32)
+        d = data_of(pl.lasso(A, b, 0.1))[0]
+        for i in range(4):
+            one = dense_instance(d, i)
+            ratio = ritz(one, m, n) / float(torch.linalg.matrix_norm(A[i], 2)) ** 2
+            assert 0.93 <= ratio <= 1.001
 
 
 def test_threads_change_nothing(monkeypatch):

@@ -140,6 +140,23 @@ def dense_gradient(d: Dense, y: Any, z: Any, u: Any, g: Any) -> tuple[float, flo
 
 
 @compiled
+def dense_normal(d: Dense, q: Any, z: Any, g: Any) -> None:
+    m, n = d.A32.shape
+    g[:] = F(0)
+    rows = max(BLOCK // n // 4, 1) * 4
+    for first in range(0, m, rows):
+        end = min(first + rows, m)
+        _dots(d.A32[first:end], q, z[first:end])
+        _add_rows(d.A32[first:end], z[first:end], g)
+
+
+@compiled
+def no_normal(d: Any, q: Any, z: Any, g: Any) -> None:
+    """An A that all instances share has a norm that is known."""
+    g[:] = F(0)
+
+
+@compiled
 def dense_value(d: Dense, index: Any, w: Any, columns: Any, u: Any) -> float:
     z = np.zeros(len(u))
     if len(columns):
@@ -309,6 +326,10 @@ def gradient(d: Any, y: Any, z: Any, u: Any, g: Any) -> Any:
     """g = grad f(y), float32; f(y), |u|^2 and <u, b>."""
 
 
+def normal(d: Any, q: Any, z: Any, g: Any) -> Any:
+    """g = A^T A q, float32."""
+
+
 def dual32(d: Any, u: Any, s: float, uu: float, ub: float) -> Any:
     """phi*(s u), float32."""
 
@@ -348,6 +369,7 @@ def by_kind(function: Any, dense: Any, sparse: Any, gram: Any) -> None:
 
 by_kind(instance, dense_instance, sparse_instance, gram_instance)
 by_kind(gradient, dense_gradient, sparse_gradient, gram_gradient)
+by_kind(normal, dense_normal, no_normal, no_normal)
 by_kind(dual32, rows_dual32, rows_dual32, gram_dual)
 by_kind(value, dense_value, sparse_value, gram_value)
 by_kind(pull, dense_pull, sparse_pull, gram_pull)

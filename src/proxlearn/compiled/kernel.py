@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 
 from proxlearn.attempts import FIRST_WAIT, FREE, OVERDRAFT, SETTLED, SHARE
-from proxlearn.compiled.data import dual32, gradient, instance
+from proxlearn.compiled.data import dual32, gradient, instance, normal
 from proxlearn.compiled.losses import SQUARES, conjugate, dual_scale
 from proxlearn.compiled.maths import F, compiled
 from proxlearn.compiled.polish import Space, lower_bound, objective, polish, space
@@ -70,12 +70,10 @@ def vector(n: int) -> Any:
 
 @compiled
 def ritz(d: Any, m: int, n: int) -> float:
-    """||A||^2 from below, by Lanczos on A^T A: grad f(q) - grad f(0) for f = 1/2 |A q - b|^2."""
-    q, last, w, at_zero = vector(n), vector(n), vector(n), vector(n)
-    z, u = vector(m), vector(m)
+    """||A||^2 from below, by Lanczos on A^T A."""
+    q, last, w, z = vector(n), vector(n), vector(n), vector(m)
     alpha, beta = np.zeros(RITZ_STEPS), np.zeros(RITZ_STEPS + 1)
     last[:] = F(0)
-    gradient(d, last, z, u, at_zero)
     total = 0.0
     for j in range(n):
         q[j] = 1 + 0.9 * math.sin(12.9898 * j)
@@ -84,10 +82,10 @@ def ritz(d: Any, m: int, n: int) -> float:
         q[j] /= F(math.sqrt(total))
     used = 0
     for k in range(RITZ_STEPS):
-        gradient(d, q, z, u, w)
+        normal(d, q, z, w)
         total = 0.0
         for j in range(n):
-            w[j] -= at_zero[j] + F(beta[k]) * last[j]
+            w[j] -= F(beta[k]) * last[j]
             total += w[j] * q[j]
         alpha[k], used = total, k + 1
         total = 0.0
