@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -19,6 +20,18 @@ from proxlearn.operators import Dense
 from proxlearn.penalties import L1, Box, ElasticNet, NonNegativeElasticNet
 from proxlearn.problem import Problem
 from proxlearn.smooth import LeastSquares, Logistic
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loops():
+    """All loops, each made by one of the test processes."""
+    for name in cache.VARIANTS:
+        if not cache.ready(name):
+            cache.make(name)
+    for name in cache.VARIANTS:
+        while not cache.ready(name):
+            time.sleep(0.5)
+            cache.make(name)
 
 
 def data(B, m, n, seed=0, dtype=torch.float64):

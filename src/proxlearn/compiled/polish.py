@@ -30,6 +30,8 @@ class Space(NamedTuple):
     """The coordinates that were factored, in their order, (K,)."""
     factored: Any
     """How many they are, (1,)."""
+    kept: Any
+    """How many rows of the factor before it were used again, (1,)."""
     slopes: Any
     step: Any
     moved: Any
@@ -43,7 +45,8 @@ def space(K: int, m: int) -> Space:
     """Room for K active coordinates with columns of m numbers."""
     return Space(
         np.empty((K, m)), np.empty((K, K)), np.empty((K, K)), np.empty(K, np.int64),
-        np.zeros(1, np.int64), np.empty(K), np.empty(K), np.empty(K), np.empty(K), np.empty(K),
+        np.zeros(1, np.int64), np.zeros(1, np.int64), np.empty(K), np.empty(K), np.empty(K),
+        np.empty(K), np.empty(K),
     )  # fmt: skip
 
 
@@ -105,7 +108,7 @@ def _newton_step(r: Separable, a: Active, k: int, ridge: float, s: Space) -> flo
         for column in range(row + 1):
             s.factor[row, column] = s.H[t, s.order[column]]
         s.factor[row, row] += r.l2[a.index[t]] + ridge * largest
-    s.factored[0] = 0
+    s.factored[0], s.kept[0] = 0, kept
     if not cholesky(s.factor, alive, kept):
         return -1.0
     s.factored[0] = alive
@@ -184,8 +187,8 @@ def _model(r: Separable, a: Active, k: int, s: Space, c: Any, w: Any) -> float:
 def squares(d: Any, r: Separable, a: Active, k: int, s: Space, m: int, tol: float) -> float:
     """Minimise F over the active coordinates, least squares; the cost in multiplications.
 
-    A step that ends beyond a kink is cut there, for every coordinate by itself; where that leads
-    uphill, the way ends at the first kink.
+    On the way of a step coordinates stay on the kinks that they reach. Where that leads uphill the
+    step is halved; the last resort is its way up to the first kink.
     """
     slopes, step, moved, c = s.slopes, s.step, s.moved, s.c
     cost = 0.0
@@ -195,14 +198,19 @@ def squares(d: Any, r: Separable, a: Active, k: int, s: Space, m: int, tol: floa
         for t in range(k):
             slopes[t] = row_dot(s.H, t, a.w, k) - c[t] + _slope(r, a, t)
         decrease = _newton_step(r, a, k, 1e-13, s)
-        cost += k * k * k / 6 + k * m
+        cost += (k * k * k - s.kept[0] ** 3) / 6 + k * m
         if decrease < 0:
             break
-        pinned = _along(r, a, k, step, 1.0, moved)
-        if pinned and _model(r, a, k, s, c, moved) > _model(r, a, k, s, c, a.w):
-            _to_first_kink(r, a, k, step, moved)
+        start, length, pinned = _model(r, a, k, s, c, a.w), 1.0, False
+        for attempt in range(HALVINGS + 1):
+            pinned = _along(r, a, k, step, length, moved)
+            if attempt == HALVINGS:
+                _to_first_kink(r, a, k, step, moved)
+            if not pinned or _model(r, a, k, s, c, moved) <= start:
+                break
+            length *= 0.5
         _settle(r, a, k, step, moved)
-        if not pinned:
+        if not pinned and length == 1:
             break
     return cost
 
