@@ -19,6 +19,7 @@ from proxlearn.errors import InputError
 from proxlearn.operators import Dense
 from proxlearn.penalties import L1, Box, ElasticNet, NonNegativeElasticNet
 from proxlearn.problem import Problem
+from proxlearn.shards import Settings, collect, solve_batch
 from proxlearn.smooth import LeastSquares, Logistic
 
 
@@ -261,6 +262,19 @@ def test_another_process_finds_the_loop_on_disk():
     assert done.stdout == "dense-float64: there\n"
     wrong = subprocess.run([*command[:-1], "denser"], capture_output=True, text=True, check=False)
     assert "'denser' is no compiled loop" in wrong.stderr
+
+
+def test_shards_name_their_engine(tmp_path):
+    np.savez(tmp_path / "problems.npz", kind="lasso", lam=0.05, A=A.numpy(), b=b.numpy())
+    found = {}
+    for engine in ("torch", "compiled"):
+        settings = Settings(shard_size=4, engine=engine)
+        solve_batch(str(tmp_path / "problems.npz"), tmp_path / engine, settings)
+        found[engine] = collect(tmp_path / engine / "problems")
+    assert set(found["compiled"]["status"]) == {"SOLVED"}
+    assert np.allclose(found["compiled"]["x"], found["torch"]["x"], atol=1e-5)
+    with pytest.raises(InputError, match="begun with other settings: engine"):
+        solve_batch(str(tmp_path / "problems.npz"), tmp_path / "torch", settings)
 
 
 def test_the_functions_of_the_loop():

@@ -404,6 +404,7 @@ def test_what_is_wrong_with_a_file_is_said_before_it_is_solved(case, tmp_path):
     ("options", "message"),
     [
         (["--optimizer", "fast"], "unknown optimizer 'fast'"),
+        (["--engine", "auto"], "unknown engine 'auto'"),
         (["--tol", "-1"], "tol is -1.0"),
         (["--dtype", "half"], "unknown dtype 'half'"),
         (["--stale", "0"], "stale is 0.0"),

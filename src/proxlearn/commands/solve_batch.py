@@ -25,6 +25,7 @@ def solve_batch(
     max_iter: Annotated[int, typer.Option(help="Most iterations.")] = 1000,
     dtype: Annotated[str | None, typer.Option(help="float32 or float64 (that of A).")] = None,
     device: Annotated[str, typer.Option(help="Where to compute.")] = "cpu",
+    engine: Annotated[str, typer.Option(help="torch or compiled (Numba).")] = "torch",
     stale: Annotated[
         float, typer.Option(help="Seconds of silence after which a shard is taken over.")
     ] = 60.0,
@@ -43,7 +44,7 @@ def solve_batch(
     from proxlearn.training.memory import keep_freed_memory
 
     keep_freed_memory()  # shard after shard allocates the same
-    settings = Settings(kind, lam, shard_size, optimizer, tol, max_iter, dtype, device)
+    settings = Settings(kind, lam, shard_size, optimizer, tol, max_iter, dtype, device, engine)
     worker, workers = _rank()
     with _bar(worker) as watch:
         outcome = run(

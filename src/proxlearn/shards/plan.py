@@ -25,6 +25,8 @@ class Settings:
     max_iter: int = 1000
     dtype: str | None = None
     device: str = "cpu"
+    engine: str = "torch"
+    """Not "auto": all workers must do the same, whatever is compiled on their machines."""
 
     def check(self) -> None:
         """Refuses, before any file is read, what no file could make right."""
@@ -36,6 +38,8 @@ class Settings:
             raise InputError(f"tol is {self.tol}; expected a number >= 0, such as 1e-6")
         if self.max_iter < 0:
             raise InputError(f"max_iter is {self.max_iter}; expected a whole number >= 0")
+        if self.engine not in ("torch", "compiled"):
+            raise unknown("engine", self.engine, ("torch", "compiled"))
         if self.optimizer != "auto":
             optimizers.get(self.optimizer)
         check_device(self.device)

@@ -250,7 +250,7 @@ def _remove_old(path: Path, stale: float) -> None:
 def _solve(shard: Shard, s: Settings) -> dict[str, Array]:
     dtype = None if s.dtype is None else DTYPES[s.dtype]
     problem = shard.source.problem(shard.start, shard.stop, dtype, s.device)
-    solution = solve(problem, s.optimizer, tol=s.tol, max_iter=s.max_iter)
+    solution = solve(problem, s.optimizer, tol=s.tol, max_iter=s.max_iter, engine=s.engine)
     return {
         "x": solution.x.cpu().numpy(),
         "objective": solution.objective.cpu().numpy(),
