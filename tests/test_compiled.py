@@ -254,6 +254,17 @@ def test_auto_takes_the_loop_when_it_is_there(monkeypatch):
     assert used == [1]
 
 
+def test_small_solves_do_not_load_numba():
+    code = (
+        "import sys, proxlearn as pl; pl.solve(pl.lasso([[1.0, 0.0], [0.0, 2.0]], [1.0, 1.0], 1)); "
+        "print('numba' in sys.modules)"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "PROXLEARN_ENGINE"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout == "False\n"
+
+
 def test_another_process_finds_the_loop_on_disk():
     """Unless the sources have changed since this process began."""
     pl.solve(problem_of("least squares", "l1"), "fista-restart", engine="compiled")

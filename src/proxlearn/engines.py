@@ -1,9 +1,11 @@
 """Who does the work: PyTorch, the reference, or the compiled loop, where it is there and suits."""
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -34,7 +36,7 @@ def compiled_suits(engine: str | None, problem: Problem, method: Any, plain: boo
     name = engine or os.environ.get(VARIABLE) or "auto"
     if name not in ENGINES:
         raise unknown("engine", name, ENGINES)
-    if name == "torch":
+    if name == "torch" or (name == "auto" and not _worth(problem)):
         return False
     fits = not plain and _rule_of(method) is not None and _there()
     if fits:
@@ -48,18 +50,24 @@ def compiled_suits(engine: str | None, problem: Problem, method: Any, plain: boo
     return fits and _prepared(problem)
 
 
+def _worth(problem: Problem) -> bool:
+    """True where a loop may be loaded already, or there is enough work to load one."""
+    return "proxlearn.compiled.engine" in sys.modules or _large(problem)
+
+
+def _large(problem: Problem) -> bool:
+    f = problem.f
+    return isinstance(f, GLM) and f.A.entries * problem.batch >= WORTH
+
+
 def _prepared(problem: Problem) -> bool:
     """True where the loop is loaded, or is on disk and worth loading; else it is made by and by."""
     from proxlearn.compiled import cache as loops
     from proxlearn.compiled.engine import variant
 
     name = variant(problem)
-    if loops.loaded(name):
-        return True
-    f = problem.f
-    assert isinstance(f, GLM)
-    if f.A.entries * problem.batch < WORTH:
-        return False
+    if loops.loaded(name) or not _large(problem):
+        return loops.loaded(name)
     if loops.ready(name):
         return True
     loops.make_in_background(name)
@@ -75,12 +83,22 @@ def _rule_of(method: Any) -> Any:
 
 @cache
 def _there() -> bool:
-    return find_spec("numba") is not None
+    """True where Numba is installed and has a place for what it compiles."""
+    if find_spec("numba") is None:
+        return False
+    try:
+        import_module("proxlearn.compiled.engine")
+    except RuntimeError:
+        return False
+    return True
 
 
 def _why_not(problem: Problem, method: Any, plain: bool) -> str:
     if not _there():
-        return "the compiled engine needs numba: pip install 'proxlearn[fast]', or engine='torch'"
+        return (
+            "the compiled engine needs numba and a folder that it can write (NUMBA_CACHE_DIR): "
+            "pip install 'proxlearn[fast]', or engine='torch'"
+        )
     if plain:
         return (
             "the compiled engine neither records nor calls back, and needs tol > 0 and no "
