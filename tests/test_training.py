@@ -28,8 +28,7 @@ def worker(*arguments, ranks=None, check=True):
     """Run the worker, alone or as several ranks under torchrun."""
     command = [sys.executable, str(WORKER), *map(str, arguments)]
     if ranks:
-        # After a restart the ranks now and then miss each other at the first attempt to meet.
-        runner = ["-m", "torch.distributed.run", "--standalone", "--max-restarts=4"]
+        runner = ["-m", "torch.distributed.run", "--standalone", "--max-restarts=1"]
         command = [sys.executable, *runner, f"--nproc-per-node={ranks}", *command[1:]]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
     if check:

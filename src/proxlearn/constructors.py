@@ -29,7 +29,7 @@ def prepare(A: Any) -> Operator:
 
     >>> import numpy as np, proxlearn as pl
     >>> A = pl.prepare(np.eye(3))
-    >>> [float(pl.solve(pl.lasso(A, b, lam=0.5)).x[0]) for b in ([1.0, 0, 0], [2.0, 0, 0])]
+    >>> [round(float(pl.solve(pl.lasso(A, [b, 0, 0], lam=0.5)).x[0]), 6) for b in (1.0, 2.0)]
     [0.5, 1.5]
     """
     operator = to_operator("A", A)

@@ -350,7 +350,10 @@ class _Run:
         if self.tol == 0 or not len(local):
             return
         problem, rows = self.problem.select(local), self.index[local]
-        others = [self.attempts.start(self.x[rows], self.attempts.best.new_tensor(torch.inf), rows)]
+        others = []
+        if bool(self.attempts.best[rows].isfinite().any()):
+            infinity = self.attempts.best.new_tensor(torch.inf)
+            others.append(self.attempts.start(self.x[rows], infinity, rows))
         if isinstance(self.state, SafeState):
             others.append(self.state.best[local])
         for other in others:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.rendezvous import rendezvous
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,10 @@ class Ranks:
             return
         joined_here = not dist.is_initialized()
         if joined_here:
-            dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+            store, rank, count = next(rendezvous("env://"))
+            store = dist.PrefixStore(_generation(), store)
+            backend = "nccl" if device.startswith("cuda") else "gloo"
+            dist.init_process_group(backend, store=store, rank=rank, world_size=count)
         try:
             yield cls(dist.get_rank(), dist.get_world_size())
         finally:
@@ -44,3 +48,13 @@ class Ranks:
         total = flat.clone()
         dist.all_reduce(total)
         return total / self.count
+
+
+def _generation() -> str:
+    """The restarts of torchrun so far, where that is the same number in all processes.
+
+    The store that torchrun keeps over restarts still holds the addresses of the dead. On several
+    hosts each counts its own; there TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 gives every start a store.
+    """
+    one_host = os.environ.get("GROUP_WORLD_SIZE", "1") == "1"
+    return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") if one_host else "all"
