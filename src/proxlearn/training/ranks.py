@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 
@@ -32,7 +33,7 @@ class Ranks:
         joined_here = not dist.is_initialized()
         if joined_here:
             store, rank, count = next(rendezvous("env://"))
-            store = dist.PrefixStore(_generation(), store)
+            store = PrefixStore(_generation(), store)
             backend = "nccl" if device.startswith("cuda") else "gloo"
             dist.init_process_group(backend, store=store, rank=rank, world_size=count)
         try:
