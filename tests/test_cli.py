@@ -303,8 +303,11 @@ def test_as_a_module_in_a_process_of_its_own(folder):
 
 
 ENDLESS = """
+import signal
 import sys
 from proxlearn import cli, jobs
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in jobs of the background
 
 def announced(*arguments, **options):
     print("solving", flush=True)
