@@ -18,10 +18,13 @@ from proxlearn.files import replacing
 from proxlearn.rules import compact
 from proxlearn.shards.claims import claimed
 
-SOURCES = ("data.py", "kernel.py", "losses.py", "maths.py", "polish.py", "rule.py")
+SOURCES = (
+    *("data.py", "kernel.py", "losses.py", "maths.py", "network.py", "newton.py", "polish.py"),
+    "rule.py",
+)
 CONSTANTS = (
     *(attempts.FIRST_WAIT, attempts.FREE, attempts.OVERDRAFT, attempts.SETTLED, attempts.SHARE),
-    *(newton.DROPS, newton.HALVINGS, newton.STEPS, polish.ROUNDS),
+    *(newton.CG_STEPS, newton.DROPS, newton.HALVINGS, newton.STEPS, polish.ROUNDS),
     *(safeguard.GROWTH, safeguard.RATE, safeguard.SLOWEST, safeguard.STRETCH, safeguard.WINDOW),
     *(compact.COORDINATE, compact.INSTANCE, compact.LEAST_LOG_P),
 )

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from proxlearn.compiled.losses import SQUARES, dloss, dloss32, dual_loss, dual_loss32
+from proxlearn.compiled.losses import dloss, dloss32, dual_loss, dual_loss32
 from proxlearn.compiled.maths import OPTIONS, F, compiled, dot, gram
 
 BLOCK = 4096
@@ -105,7 +105,7 @@ def _dots(A: Any, y: Any, z: Any) -> None:
 
 
 @compiled
-def _add_rows(A: Any, u: Any, g: Any) -> None:
+def add_rows(A: Any, u: Any, g: Any) -> None:
     """g += A^T u, four rows at a time, in the precision of g."""
     m, n = A.shape
     whole = m - m % 4
@@ -132,7 +132,7 @@ def dense_gradient(d: Dense, y: Any, z: Any, u: Any, g: Any) -> tuple[float, flo
         A, z_some, u_some = d.A32[first:end], z[first:end], u[first:end]
         _dots(A, y, z_some)
         v, squares, across = dloss32(d.loss, z_some, d.b32[first:end], m, u_some)
-        _add_rows(A, u_some, g)
+        add_rows(A, u_some, g)
         value += v
         uu += squares
         ub += across
@@ -147,7 +147,7 @@ def dense_normal(d: Dense, q: Any, z: Any, g: Any) -> None:
     for first in range(0, m, rows):
         end = min(first + rows, m)
         _dots(d.A32[first:end], q, z[first:end])
-        _add_rows(d.A32[first:end], z[first:end], g)
+        add_rows(d.A32[first:end], z[first:end], g)
 
 
 @compiled
@@ -176,17 +176,19 @@ def dense_value(d: Dense, index: Any, w: Any, columns: Any, u: Any) -> float:
 @compiled
 def dense_pull(d: Dense, index: Any, w: Any, u: Any, g: Any) -> tuple[float, float]:
     g[:] = 0.0
-    _add_rows(d.A, u, g)
+    add_rows(d.A, u, g)
     return 0.0, 0.0
 
 
 @compiled
-def dense_grow(d: Dense, index: Any, first: int, k: int, columns: Any, H: Any) -> None:
+def dense_grow(
+    d: Dense, index: Any, first: int, k: int, columns: Any, H: Any, formed: bool
+) -> None:
     for i in range(d.A.shape[0]):
         row = d.A[i]
         for t in range(first, k):
             columns[t, i] = row[index[t]]
-    if d.loss == SQUARES:
+    if formed:
         gram(columns, columns[0, :0], first, k, H)
 
 
@@ -226,12 +228,14 @@ def sparse_pull(d: Sparse, index: Any, w: Any, u: Any, g: Any) -> tuple[float, f
 
 
 @compiled
-def sparse_grow(d: Sparse, index: Any, first: int, k: int, columns: Any, H: Any) -> None:
+def sparse_grow(
+    d: Sparse, index: Any, first: int, k: int, columns: Any, H: Any, formed: bool
+) -> None:
     for t in range(first, k):
         columns[t] = 0.0
         for e in range(d.t_starts[index[t]], d.t_starts[index[t] + 1]):
             columns[t, d.t_places[e]] = d.t_values[e]
-    if d.loss == SQUARES:
+    if formed:
         gram(columns, columns[0, :0], first, k, H)
 
 
@@ -285,7 +289,7 @@ def gram_pull(d: Gram, index: Any, w: Any, u: Any, g: Any) -> tuple[float, float
 
 
 @compiled
-def gram_grow(d: Gram, index: Any, first: int, k: int, columns: Any, H: Any) -> None:
+def gram_grow(d: Gram, index: Any, first: int, k: int, columns: Any, H: Any, formed: bool) -> None:
     for a in range(k):
         row = d.G[index[a]]
         for b in range(0 if a >= first else first, k):
@@ -349,8 +353,8 @@ def dual(d: Any, u: Any, s: float, uu: float, ub: float) -> Any:
     """phi*(s u), float64, after `pull`."""
 
 
-def grow(d: Any, index: Any, first: int, k: int, columns: Any, H: Any) -> Any:
-    """Columns and Gram matrix of the active coordinates first, ..., k-1 too."""
+def grow(d: Any, index: Any, first: int, k: int, columns: Any, H: Any, formed: bool) -> Any:
+    """Columns and, if `formed`, Gram matrix of the active coordinates first, ..., k-1 too."""
 
 
 def correlation(d: Any, t: int, i: int, columns: Any) -> Any:

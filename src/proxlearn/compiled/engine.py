@@ -12,6 +12,7 @@ from proxlearn.compiled import data
 from proxlearn.compiled.cache import DIGEST
 from proxlearn.compiled.kernel import Options, build
 from proxlearn.compiled.losses import LOGISTIC, SQUARES
+from proxlearn.compiled.network import UNITS
 from proxlearn.compiled.rule import Separable, Weights
 from proxlearn.penalties import L1, Box, ElasticNet, NonNegativeElasticNet
 from proxlearn.problem import Problem
@@ -168,12 +169,22 @@ def weights_of(rule: Any) -> Weights:
     if not isinstance(rule, CompactRule):
         one = np.zeros((1, 1), np.float32)
         return Weights(one, one, one[0], one, one[0], one, one[0], 0.0)
-    parts = (
-        rule.coordinate_weight, rule.instance_weight, rule.first_bias, rule.hidden_weight,
+    rows = (
+        rule.coordinate_weight, rule.instance_weight.mT, rule.first_bias, rule.hidden_weight,
         rule.hidden_bias[:, 0], rule.head_weight, rule.head_bias[:, 0],
     )  # fmt: skip
+    first, shared, bias, hidden, second, head, last = (_whole_tiles(part, 0) for part in rows)
+    hidden, head = _whole_tiles(hidden, -1), _whole_tiles(head, -1)
+    parts = (first, shared.mT, bias, hidden, second, head, last)
     fields: Any = [*(_numpy(part.float()) for part in parts), float(rule.settings.largest_log_p)]
     return Weights(*fields)
+
+
+def _whole_tiles(weight: Tensor, axis: int) -> Tensor:
+    """With zeros for the units that are missing to whole tiles along an axis."""
+    shape = list(weight.shape)
+    shape[axis] = -shape[axis] % UNITS
+    return torch.cat([weight, weight.new_zeros(shape)], axis)
 
 
 def _numpy(t: Tensor) -> Any:

@@ -9,8 +9,9 @@ from numba import njit
 from proxlearn.attempts import FIRST_WAIT, FREE, OVERDRAFT, SETTLED, SHARE
 from proxlearn.compiled.data import dual32, gradient, instance, normal
 from proxlearn.compiled.losses import SQUARES, conjugate, dual_scale
-from proxlearn.compiled.maths import F, compiled
-from proxlearn.compiled.polish import Space, lower_bound, objective, polish, space
+from proxlearn.compiled.maths import F, compiled, dot
+from proxlearn.compiled.newton import MANY, Space, space
+from proxlearn.compiled.polish import lower_bound, objective, polish
 from proxlearn.compiled.rule import (
     PIECE,
     Point,
@@ -23,6 +24,7 @@ from proxlearn.compiled.rule import (
     moving,
     room,
 )  # fmt: skip
+from proxlearn.newton import CG_STEPS
 from proxlearn.safeguard import GROWTH, RATE, SLOWEST, STRETCH, WINDOW
 
 PROMISING = 0.3
@@ -35,7 +37,7 @@ FLOOR = 1e-6
 """Relative gap that float32 iterations cannot be trusted to pass."""
 SMALLEST = 1e-25
 """Of a Lipschitz constant whose problem is iterated in float32."""
-RITZ_STEPS, MARGIN = 7, 1.03
+RITZ_STEPS, MARGIN = 4, 1.06
 """Lanczos steps for ||A||^2, and the factor on what they find."""
 
 
@@ -69,17 +71,23 @@ def vector(n: int) -> Any:
 
 
 @compiled
-def ritz(d: Any, m: int, n: int) -> float:
-    """||A||^2 from below, by Lanczos on A^T A."""
+def ritz(d: Any, m: int, g: Any) -> float:
+    """||A||^2 from below, by Lanczos on A^T A.
+
+    The start is a gradient, where a product with A^T has enlarged what matters already, and waves,
+    so that no direction is left out.
+    """
+    n = len(g)
     q, last, w, z = vector(n), vector(n), vector(n), vector(m)
     alpha, beta = np.zeros(RITZ_STEPS), np.zeros(RITZ_STEPS + 1)
     last[:] = F(0)
-    total = 0.0
+    size = math.sqrt(dot(g, g))
     for j in range(n):
-        q[j] = 1 + 0.9 * math.sin(12.9898 * j)
-        total += q[j] * q[j]
+        wave = (1 + 0.9 * math.sin(12.9898 * j)) / math.sqrt(1.4 * n)
+        q[j] = 0.5 * wave + (g[j] / size if size > 0 else 0.0)
+    size = math.sqrt(dot(q, q))
     for j in range(n):
-        q[j] /= F(math.sqrt(total))
+        q[j] /= F(size)
     used = 0
     for k in range(RITZ_STEPS):
         normal(d, q, z, w)
@@ -153,6 +161,8 @@ def _estimate(loss: int, k: int, m: int, n: int, entries: float) -> float:
     """What a polish of k coordinates costs at least, in gradients; m = 0 with a Gram matrix."""
     if m == 0:
         return (k * k * k / 6 + 2 * k * n) / (2 * entries)
+    if loss == SQUARES and k >= MANY:
+        return 1 + CG_STEPS * k * m / entries
     newton = 1 if loss == SQUARES else 2
     return 1 + newton * (m * k * k / 2 + k * k * k / 6) / (2 * entries)
 
@@ -170,11 +180,15 @@ def _levels(r: Separable, g: Any, level: Any) -> None:
 
 @compiled
 def _answered(
-    d: Any, r: Separable, o: Options, x: Any, index: Any, w: Any, s: Space, u: Any, answer: Any
-) -> float:
-    """`answer` = x, rounded where the problem is in float32, and F there."""
+    d: Any, r: Separable, o: Options, value: float, x: Any, index: Any, w: Any, s: Space, u: Any,
+    answer: Any,
+) -> float:  # fmt: skip
+    """`answer` = x, rounded where the problem is in float32, and F there, which was `value`."""
+    if not o.rounded:
+        answer[:] = x
+        return value
     for i in range(len(x)):
-        answer[i] = F(x[i]) if o.rounded else x[i]
+        answer[i] = F(x[i])
     size = _nonzeros(answer, r, index, w)
     return objective(d, r, index[:size], w[:size], s.columns[:0], u)
 
@@ -186,11 +200,6 @@ def solve_instance(
 ) -> Outcome:  # fmt: skip
     """Iterate until the certificate holds. The start is in `answer`, and in the end the best x."""
     n = len(answer)
-    if not L > 0:
-        L = MARGIN * ritz(d, m, n) / (1 if d.loss == SQUARES else 4 * m)
-    if not SMALLEST < L < 1 / SMALLEST:  # squares leave the range of float32
-        return Outcome(False, math.inf, math.inf, 0, 0.0)
-    step = 1 / L
     x, y, g, x_new, y_new, best = vector(n), vector(n), vector(n), vector(n), vector(n), vector(n)
     last_y, last_g, level, z, u = vector(n), vector(n), vector(n), vector(m), vector(m)
     active = np.empty(n, np.bool_)
@@ -201,12 +210,19 @@ def solve_instance(
     for i in range(n):
         x[i] = y[i] = best[i] = answer[i]
         active[i] = x[i] != 0
+    f_y, uu, ub = gradient(d, y, z, u, g)
+    if not L > 0:
+        L = MARGIN * ritz(d, m, g) / (1 if d.loss == SQUARES else 4 * m)
+    if not SMALLEST < L < 1 / SMALLEST:  # squares leave the range of float32
+        return Outcome(False, math.inf, math.inf, 0, 0.0)
+    step = 1 / L
     upper, lower, exact = math.inf, -math.inf, -math.inf  # exact: a lower bound in float64
     trusted, mark, needed, due, stretch, t = o.learned, math.inf, RATE, WINDOW, STRETCH, 1.0
     next_check, check_wait, next_try, try_wait = 0, 1, 0, FIRST_WAIT
     spent = gradients = 0.0
     for k in range(1, o.max_iter + 1):
-        f_y, uu, ub = gradient(d, y, z, u, g)
+        if k > 1:
+            f_y, uu, ub = gradient(d, y, z, u, g)
         gradients += 1
         scale = dual_scale(r32, g)
         bound = -dual32(d, u, scale, uu, ub) - (0.0 if plain else conjugate(r32, g, scale))
@@ -278,7 +294,7 @@ def solve_instance(
                     gradients += math.ceil(cost)
                     exact = max(exact, bound)
                     if value - exact <= o.tol * abs(value):
-                        value = _answered(d, r, o, polished, index, w, s, u64, answer)
+                        value = _answered(d, r, o, value, polished, index, w, s, u64, answer)
                         if value - exact <= o.tol * abs(value):
                             return Outcome(True, value, max(value - exact, 0.0), k, gradients)
                     spent += cost
@@ -326,7 +342,7 @@ def polish_instance(
     )
     solved = value - bound <= o.tol * abs(value)
     if solved:
-        value = _answered(d, r, o, polished, index, w, s, u, answer)
+        value = _answered(d, r, o, value, polished, index, w, s, u, answer)
         solved = value - bound <= o.tol * abs(value)
     return Outcome(solved, value, max(value - bound, 0.0), 1, float(math.ceil(cost)))
 

@@ -169,21 +169,47 @@ def row_dot(H: Any, i: int, v: Any, k: int) -> float:
 def cholesky(H: Any, k: int, first: int) -> bool:
     """The lower factor of H[:k, :k] in its place; False where H is not positive definite.
 
-    The rows before `first` hold the factor already.
+    The rows before `first` hold the factor already. Four rows at a time share what they read.
     """
-    for i in range(first, k):
-        for j in range(i):
-            rest = H[i, j]
-            for q in range(j):
-                rest -= H[i, q] * H[j, q]
-            H[i, j] = rest / H[j, j]
-        rest = H[i, i]
-        for q in range(i):
-            rest -= H[i, q] * H[i, q]
-        if not rest > 0:
-            return False
-        H[i, i] = math.sqrt(rest)
+    for i in range(first, k, 4):
+        end = min(i + 4, k)
+        if end == i + 4:
+            for j in range(i):
+                _four_rows(H, i, j)
+        for row in range(i, end):
+            for j in range(i if end == i + 4 else 0, row):
+                H[row, j] = (H[row, j] - _rows_dot(H, row, j)) / H[j, j]
+            rest = H[row, row] - _rows_dot(H, row, row)
+            if not rest > 0:
+                return False
+            H[row, row] = math.sqrt(rest)
     return True
+
+
+@compiled
+def _rows_dot(H: Any, i: int, j: int) -> float:
+    """<H[i, :j], H[j, :j]>."""
+    total = 0.0
+    for q in range(j):
+        total += H[i, q] * H[j, q]
+    return total
+
+
+@compiled
+def _four_rows(H: Any, i: int, j: int) -> None:
+    """Column j of the factor in the rows i, ..., i+3."""
+    s0 = s1 = s2 = s3 = 0.0
+    for q in range(j):
+        v = H[j, q]
+        s0 += H[i, q] * v
+        s1 += H[i + 1, q] * v
+        s2 += H[i + 2, q] * v
+        s3 += H[i + 3, q] * v
+    inverse = 1 / H[j, j]
+    H[i, j] = (H[i, j] - s0) * inverse
+    H[i + 1, j] = (H[i + 1, j] - s1) * inverse
+    H[i + 2, j] = (H[i + 2, j] - s2) * inverse
+    H[i + 3, j] = (H[i + 3, j] - s3) * inverse
 
 
 @compiled

@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proxlearn.compiled.maths import F, compiled, exp32, log32
+from proxlearn.compiled.network import UNITS, layer
 from proxlearn.rules.compact import COORDINATE, INSTANCE, LEAST_LOG_P
 
-PIECE = 128
+PIECE = 32
 """Coordinates at a time."""
 
 
 class Weights(NamedTuple):
-    """Those of a compact rule, float32."""
+    """Those of a compact rule, float32; units that are missing to a tile have weights of 0."""
 
     coordinate: Any
     """(H, COORDINATE)"""
@@ -30,9 +31,9 @@ class Weights(NamedTuple):
     second: Any
     """(H,)"""
     head: Any
-    """(2, H)"""
+    """(UNITS, H), the first two rows for p and a"""
     last: Any
-    """(2,)"""
+    """(UNITS,)"""
     largest_log_p: float
 
 
@@ -69,10 +70,10 @@ class Room(NamedTuple):
 def room(H: int) -> Room:
     """Space for a rule of H units."""
     return Room(
-        np.empty((COORDINATE, PIECE), np.float32),
+        np.zeros((COORDINATE, PIECE), np.float32),
         np.empty((H, PIECE), np.float32),
         np.empty((H, PIECE), np.float32),
-        np.empty((2, PIECE), np.float32),
+        np.empty((UNITS, PIECE), np.float32),
     )
 
 
@@ -105,33 +106,6 @@ def instance_bias(w: Weights, k: int, s: float, n: int, bends: Any, bias: Any) -
         bias[h] = w.first[h]
         for j in range(INSTANCE):
             bias[h] += w.instance[j, h] * inputs[j]
-
-
-@compiled
-def layer(W: Any, inputs: Any, bias: Any, size: int, out: Any, relu: bool) -> None:
-    """out = W inputs + bias for `size` coordinates, eight inputs at a time, then the ReLU."""
-    units, width = W.shape
-    eights = width - width % 8
-    for h in range(units):
-        o, w = out[h], W[h]
-        for j in range(size):
-            o[j] = bias[h]
-        for t in range(0, eights, 8):
-            i0, i1, i2, i3 = inputs[t], inputs[t + 1], inputs[t + 2], inputs[t + 3]
-            i4, i5, i6, i7 = inputs[t + 4], inputs[t + 5], inputs[t + 6], inputs[t + 7]
-            w0, w1, w2, w3 = w[t], w[t + 1], w[t + 2], w[t + 3]
-            w4, w5, w6, w7 = w[t + 4], w[t + 5], w[t + 6], w[t + 7]
-            for j in range(size):
-                o[j] += (w0 * i0[j] + w1 * i1[j] + w2 * i2[j] + w3 * i3[j]) + (
-                    w4 * i4[j] + w5 * i5[j] + w6 * i6[j] + w7 * i7[j]
-                )
-        for t in range(eights, width):
-            i0, w0 = inputs[t], w[t]
-            for j in range(size):
-                o[j] += w0 * i0[j]
-        if relu:
-            for j in range(size):
-                o[j] = max(o[j], F(0))
 
 
 @compiled
