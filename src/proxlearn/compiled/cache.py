@@ -24,7 +24,7 @@ SOURCES = (
 )
 CONSTANTS = (
     *(attempts.FIRST_WAIT, attempts.FREE, attempts.OVERDRAFT, attempts.SETTLED, attempts.SHARE),
-    *(newton.CG_STEPS, newton.DROPS, newton.HALVINGS, newton.STEPS, polish.ROUNDS),
+    *(newton.DROPS, newton.HALVINGS, newton.STEPS, polish.ROUNDS),
     *(safeguard.GROWTH, safeguard.RATE, safeguard.SLOWEST, safeguard.STRETCH, safeguard.WINDOW),
     *(compact.COORDINATE, compact.INSTANCE, compact.LEAST_LOG_P),
 )

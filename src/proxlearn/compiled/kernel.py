@@ -10,7 +10,7 @@ from proxlearn.attempts import FIRST_WAIT, FREE, OVERDRAFT, SETTLED, SHARE
 from proxlearn.compiled.data import dual32, gradient, instance, normal
 from proxlearn.compiled.losses import SQUARES, conjugate, dual_scale
 from proxlearn.compiled.maths import F, compiled, dot
-from proxlearn.compiled.newton import MANY, Space, space
+from proxlearn.compiled.newton import MANY, PRODUCTS, Space, space
 from proxlearn.compiled.polish import lower_bound, objective, polish
 from proxlearn.compiled.rule import (
     PIECE,
@@ -24,7 +24,6 @@ from proxlearn.compiled.rule import (
     moving,
     room,
 )  # fmt: skip
-from proxlearn.newton import CG_STEPS
 from proxlearn.safeguard import GROWTH, RATE, SLOWEST, STRETCH, WINDOW
 
 PROMISING = 0.3
@@ -157,12 +156,12 @@ def _changes(x: Any, active: Any) -> tuple[int, int]:
 
 
 @compiled
-def _estimate(loss: int, k: int, m: int, n: int, entries: float) -> float:
+def _estimate(loss: int, k: int, m: int, n: int, entries: float, hard: bool) -> float:
     """What a polish of k coordinates costs at least, in gradients; m = 0 with a Gram matrix."""
     if m == 0:
         return (k * k * k / 6 + 2 * k * n) / (2 * entries)
-    if loss == SQUARES and k >= MANY:
-        return 1 + CG_STEPS * k * m / entries
+    if loss == SQUARES and k >= MANY and not hard:
+        return 1 + 3 * PRODUCTS * k * m / entries
     newton = 1 if loss == SQUARES else 2
     return 1 + newton * (m * k * k / 2 + k * k * k / 6) / (2 * entries)
 
@@ -220,6 +219,7 @@ def solve_instance(
     trusted, mark, needed, due, stretch, t = o.learned, math.inf, RATE, WINDOW, STRETCH, 1.0
     next_check, check_wait, next_try, try_wait = 0, 1, 0, FIRST_WAIT
     spent = gradients = 0.0
+    s.hard[0] = False
     for k in range(1, o.max_iter + 1):
         if k > 1:
             f_y, uu, ub = gradient(d, y, z, u, g)
@@ -282,7 +282,7 @@ def solve_instance(
         # Polish, where the active set has nearly settled or the attempt costs next to nothing.
         changed, count = _changes(x, active)
         if o.polish and count > 0 and next_try <= k and gap <= PROMISING:
-            cost = _estimate(d.loss, count, m, n, entries)
+            cost = _estimate(d.loss, count, m, n, entries, s.hard[0])
             settled = SETTLED * changed <= count and k >= 3
             if (settled or cost <= CHEAP) and spent + cost <= SHARE * k + FREE:
                 size = _nonzeros(x, r, index, w)

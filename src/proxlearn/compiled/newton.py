@@ -12,12 +12,14 @@ from proxlearn.compiled.data import add_rows, by_kind, correlation
 from proxlearn.compiled.losses import SQUARES, dloss
 from proxlearn.compiled.maths import cholesky, cholesky_solve, compiled, dot, gram, row_dot
 from proxlearn.compiled.rule import Separable
-from proxlearn.newton import CG_STEPS, DROPS, HALVINGS, STEPS
+from proxlearn.newton import DROPS, HALVINGS, STEPS
 
 MANY = 200
 """Active coordinates from which a system of least squares is not formed."""
 FORCING = 0.03
 """Part of the slopes that a step by conjugate gradients may leave."""
+PRODUCTS = 15
+"""With the Hessian, for such a step."""
 
 
 class Space(NamedTuple):
@@ -43,6 +45,8 @@ class Space(NamedTuple):
     """(K,) each"""
     iterative: Any
     """True where steps are found by conjugate gradients, (1,)."""
+    hard: Any
+    """True where these were found to be slow for this instance, (1,)."""
 
 
 @compiled
@@ -51,7 +55,7 @@ def space(K: int, m: int) -> Space:
     return Space(
         np.empty((K, m)), np.empty((K, K)), np.empty((K, K)), np.empty(K, np.int64),
         np.zeros(1, np.int64), np.zeros(1, np.int64), np.empty(K), np.empty(K), np.empty(K),
-        np.empty(K), np.empty(K), np.zeros(1, np.bool_),
+        np.empty(K), np.empty(K), np.zeros(1, np.bool_), np.zeros(1, np.bool_),
     )  # fmt: skip
 
 
@@ -244,7 +248,7 @@ def newton(d: Any, r: Separable, a: Active, k: int, s: Space, m: int, tol: float
                 break
             decrease, products = _conjugate_gradients(r, a, k, s, weight)
             cost += 2 * products * k * m
-        if not s.iterative[0]:
+        else:
             gram(s.columns, weight, 0, k, s.H)
             s.factored[0] = 0
             decrease = _newton_step(r, a, k, 1e-9 if d.loss != SQUARES else 1e-13, s)
@@ -286,8 +290,8 @@ def _conjugate_gradients(
 ) -> tuple[float, int]:
     """`s.step` with H `s.step` near -`s.slopes` on the live coordinates, H from the columns.
 
-    Returns the decrease that the model promises, and the products with H. Where that is not enough
-    for a step, the next ones are direct.
+    Returns the decrease that the model promises, negative where `PRODUCTS` with H are not enough,
+    and their number.
     """
     columns, q = s.columns[:k], np.empty(len(weight))
     rest, p, Hp = np.empty(k), np.empty(k), np.empty(k)
@@ -296,12 +300,14 @@ def _conjugate_gradients(
         p[t] = rest[t] = -s.slopes[t] if a.live[t] else 0.0
     now = dot(rest, rest)
     target = FORCING * FORCING * now
-    for count in range(CG_STEPS):
+    for count in range(PRODUCTS + 1):
         if now <= target:
             decrease = 0.0
             for t in range(k):
                 decrease -= s.step[t] * s.slopes[t]
             return decrease, count
+        if count == PRODUCTS:
+            break
         q[:] = 0.0
         add_rows(columns, p, q)
         for i in range(len(q)):
@@ -318,8 +324,8 @@ def _conjugate_gradients(
             now += rest[t] * rest[t]
         for t in range(k):
             p[t] = rest[t] + now / last * p[t]
-    s.iterative[0] = False
-    return -1.0, CG_STEPS
+    s.hard[0] = True
+    return -1.0, PRODUCTS
 
 
 @compiled

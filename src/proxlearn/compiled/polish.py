@@ -107,7 +107,7 @@ def polish(
         a.index[t], a.w[t], a.side[t] = i, w[t], _side(r, i, w[t])
         a.live[t], listed[i] = r.lower[i] < w[t] < r.upper[i], True
     s.factored[0] = 0
-    s.iterative[0] = d.loss == SQUARES and m > 0 and k >= MANY and r.l1[0] > 0
+    s.iterative[0] = d.loss == SQUARES and m > 0 and k >= MANY and r.l1[0] > 0 and not s.hard[0]
     accuracy = FIRST
     best, lower, cost, kept, point = math.inf, -math.inf, 0.0, 0, np.empty(K)
     for _ in range(ROUNDS):
@@ -128,7 +128,8 @@ def polish(
         best, kept = F, k
         for t in range(k):
             point[t] = a.w[t]
-        if best - lower <= tol * abs(best) or cost > budget:
+        failed = s.iterative[0] and s.hard[0]
+        if best - lower <= tol * abs(best) or cost > budget or failed:
             break
         accuracy = max(BETTER * min(accuracy, (best - lower) / abs(best)), BETTER * tol)
         k = _joined(r, a, k, g, listed, share)
