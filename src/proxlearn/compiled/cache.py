@@ -18,7 +18,7 @@ from proxlearn.files import replacing
 from proxlearn.rules import compact
 from proxlearn.shards.claims import claimed
 
-SOURCES = ("data.py", "kernel.py", "losses.py", "maths.py", "polish.py", "rule.py")
+SOURCES = ("data.py", "homotopy.py", "kernel.py", "losses.py", "maths.py", "polish.py", "rule.py")
 CONSTANTS = (
     *(attempts.FIRST_WAIT, attempts.FREE, attempts.OVERDRAFT, attempts.SETTLED, attempts.SHARE),
     *(newton.DROPS, newton.HALVINGS, newton.STEPS, polish.ROUNDS),
