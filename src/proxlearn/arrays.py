@@ -163,7 +163,7 @@ def to_rows(name: str, value: Any, width: int, like: Operator) -> Tensor:
 def _as(name: str, tensor: Tensor, like: Operator) -> Tensor:
     """The tensor in A's precision and on its device, if it can hold the numbers."""
     moved = tensor.to(dtype=like.dtype, device=like.device)
-    if not bool(moved.isfinite().all()):
+    if moved.dtype != tensor.dtype and not bool(moved.isfinite().all()):
         raise InputError(
             f"{name} holds {float(tensor.abs().max()):g}, which is infinite in A's precision, "
             f"{like.dtype}; scale the problem, or give A in float64"

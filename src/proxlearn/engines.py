@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from typing import Any
 
 import torch
-from torch import Tensor
 
+from proxlearn.arrays import start_point
 from proxlearn.errors import InputError, unknown
 from proxlearn.problem import Problem
 from proxlearn.rules import CompactRule, Fista
@@ -117,7 +117,7 @@ def _why_not(problem: Problem, method: Any, plain: bool) -> str:
 def solve_compiled(
     problem: Problem,
     method: Any,
-    x0: Tensor,
+    x0: Any,
     reference: Callable[..., Solution],
     *,
     tol: float,
@@ -132,7 +132,7 @@ def solve_compiled(
     began = time.perf_counter()
     rule = _rule_of(method)
     o = options(problem, rule, tol, min(max_iter, ENOUGH), safeguard, polish)
-    x, numbers = run(problem, rule, x0, o)
+    x, numbers = run(problem, rule, None if x0 is None else start_point(problem, x0), o)
     loops.used(variant(problem))
     solved, objective, gap, iterations, gradients = torch.from_numpy(numbers).unbind(1)
     iterations, gradients = iterations.long(), gradients.long()

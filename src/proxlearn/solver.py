@@ -86,7 +86,7 @@ def solve(
     method = optimizers.get(_automatic(problem) if optimizer == "auto" else optimizer)
     if compiled_suits(engine, problem, method, plain or time_limit is not None):
         return solve_compiled(
-            problem, method, start_point(problem, x0), solve,
+            problem, method, x0, solve,
             tol=tol, max_iter=int(max_iter), safeguard=safeguard, polish=polish,
         )  # fmt: skip
     if safeguard and is_learned(method) and not problem.f.gradients_are_free:

@@ -54,7 +54,6 @@ class Gram(NamedTuple):
     G: Any
     G32: Any
     c: Any
-    c32: Any
     bb: Any
 
 
@@ -80,7 +79,7 @@ def sparse_instance(d: Sparse, i: int) -> Sparse:
 
 @compiled
 def gram_instance(d: Gram, i: int) -> Gram:
-    return Gram(d.loss, d.G, d.G32, _one(d.c, i), _one(d.c32, i), _one(d.bb, i))
+    return Gram(d.loss, d.G, d.G32, _one(d.c, i), _one(d.bb, i))
 
 
 @compiled
@@ -152,8 +151,13 @@ def dense_normal(d: Dense, q: Any, z: Any, g: Any) -> None:
 
 @compiled
 def no_normal(d: Any, q: Any, z: Any, g: Any) -> None:
-    """An A that all instances share has a norm that is known."""
+    """A sparse A has a norm that is known."""
     g[:] = F(0)
+
+
+@compiled
+def gram_normal(d: Gram, q: Any, z: Any, g: Any) -> None:
+    _dots(d.G32, q, g)
 
 
 @compiled
@@ -242,9 +246,9 @@ def sparse_grow(
 @compiled
 def gram_gradient(d: Gram, y: Any, z: Any, u: Any, g: Any) -> tuple[float, float, float]:
     """g = G y - c over the non-zeros of y; |u|^2 = y^T G y - 2 c^T y + |b|^2."""
-    n, c = len(g), d.c32
+    n, c = len(g), d.c
     for j in range(n):
-        g[j] = -c[j]
+        g[j] = F(-c[j])
     for i in range(n):
         if y[i] != 0:
             row, t = d.G32[i], y[i]
@@ -253,7 +257,7 @@ def gram_gradient(d: Gram, y: Any, z: Any, u: Any, g: Any) -> tuple[float, float
     yg = cy = F(0)
     for j in range(n):
         yg += y[j] * g[j]
-        cy += y[j] * c[j]
+        cy += y[j] * F(c[j])
     bb = d.bb[0]
     uu = float(yg) - float(cy) + bb
     return 0.5 * uu, uu, float(cy) - bb
@@ -264,25 +268,32 @@ def gram_value(d: Gram, index: Any, w: Any, columns: Any, u: Any) -> float:
     """|u|^2/2 = (x^T G x - 2 c^T x + |b|^2)/2."""
     total: float = d.bb[0]
     for t in range(len(index)):
-        row, slope = d.G[index[t]], -2 * d.c[index[t]]
-        for q in range(len(index)):
-            slope += row[index[q]] * w[q]
-        total += w[t] * slope
+        i, slope = index[t], 0.0
+        for q in range(t):
+            slope += d.G[i, index[q]] * w[q]
+        total += w[t] * (2 * (slope - d.c[i]) + d.G[i, i] * w[t])
     return max(0.5 * total, 0.0)
 
 
 @compiled
 def gram_pull(d: Gram, index: Any, w: Any, u: Any, g: Any) -> tuple[float, float]:
-    """g = G x - c; |u|^2 and <u, b>."""
-    cx = xg = 0.0
+    """g = G x - c, four rows of G at a time; |u|^2 and <u, b>."""
+    G, k = d.G, len(index)
+    whole = k - k % 4
     for j in range(len(g)):
         g[j] = -d.c[j]
-    for t in range(len(index)):
-        row, v = d.G[index[t]], w[t]
+    for t in range(0, whole, 4):
+        i0, i1, i2, i3 = index[t], index[t + 1], index[t + 2], index[t + 3]
+        w0, w1, w2, w3 = w[t], w[t + 1], w[t + 2], w[t + 3]
         for j in range(len(g)):
-            g[j] += v * row[j]
-        cx += v * d.c[index[t]]
-    for t in range(len(index)):
+            g[j] += w0 * G[i0, j] + w1 * G[i1, j] + w2 * G[i2, j] + w3 * G[i3, j]
+    for t in range(whole, k):
+        i0, w0 = index[t], w[t]
+        for j in range(len(g)):
+            g[j] += w0 * G[i0, j]
+    cx = xg = 0.0
+    for t in range(k):
+        cx += w[t] * d.c[index[t]]
         xg += w[t] * g[index[t]]
     bb: float = d.bb[0]
     return max(xg - cx + bb, 0.0), cx - bb
@@ -373,7 +384,7 @@ def by_kind(function: Any, dense: Any, sparse: Any, gram: Any) -> None:
 
 by_kind(instance, dense_instance, sparse_instance, gram_instance)
 by_kind(gradient, dense_gradient, sparse_gradient, gram_gradient)
-by_kind(normal, dense_normal, no_normal, no_normal)
+by_kind(normal, dense_normal, no_normal, gram_normal)
 by_kind(dual32, rows_dual32, rows_dual32, gram_dual)
 by_kind(value, dense_value, sparse_value, gram_value)
 by_kind(pull, dense_pull, sparse_pull, gram_pull)

@@ -29,20 +29,21 @@ PARTS = 8
 solve_some = build(DIGEST)
 
 
-def run(problem: Problem, rule: Any, x0: Tensor, o: Options) -> tuple[Tensor, Any]:
-    """x (B, n), and for each instance: solved, objective, gap, iterations, gradients (B, 5)."""
+def run(problem: Problem, rule: Any, x0: Tensor | None, o: Options) -> tuple[Tensor, Any]:
+    """x (B, n), and for each instance: solved, objective, gap, iterations, gradients (B, 5).
+
+    Without a start x0 (B, n) it is 0, the minimiser of every penalty that `suits`.
+    """
     B, n = problem.batch, problem.n
     d, m, entries = data_of(problem)
-    r = Separable(*penalty_of(problem))
-    with np.errstate(over="ignore"):  # what float32 cannot hold, the loop leaves alone
-        r32 = Separable(*(part.astype(np.float32) for part in r))
-    weights, L = weights_of(rule), lipschitz_of(problem)
-    answers, numbers = x0.double().numpy(force=True).copy(), np.zeros((B, 5))
+    r, weights, L = Separable(*penalty_of(problem)), weights_of(rule), lipschitz_of(problem)
+    answers = np.zeros((B, n)) if x0 is None else x0.double().numpy(force=True).copy()
+    numbers = np.zeros((B, 5))
     most = min(n, MOST)
 
     def some(first: int) -> None:
         last = min(first + size, B)
-        solve_some(first, last, d, m, r, r32, weights, L, o, entries, most, answers, numbers)
+        solve_some(first, last, d, m, r, weights, L, o, entries, most, answers, numbers)
 
     threads = min(torch.get_num_threads(), B)
     size = B if threads == 1 else max(1, B // (threads * PARTS))
@@ -66,10 +67,10 @@ def options(
 
 
 def lipschitz_of(problem: Problem) -> Any:
-    """L (B,) where it is known or shared; 0, for the loop to estimate, where each A has its own."""
+    """L (B,); 0, for the loop to estimate where it needs it, where each A has its own or a Gram."""
     f = problem.f
     assert isinstance(f, (LeastSquares, Logistic))
-    if f.A.batch > 1 and not f.A.norm_is_known:
+    if (f.A.batch > 1 or uses_gram(problem)) and not f.A.norm_is_known:
         return np.zeros(1)
     return _numpy(f.lipschitz().double())
 
@@ -80,8 +81,9 @@ def data_of(problem: Problem) -> tuple[Any, int, float]:
     assert isinstance(f, (LeastSquares, Logistic))
     A, (m, n) = f.A, f.A.shape
     loss = SQUARES if isinstance(f, LeastSquares) else LOGISTIC
-    b, b32 = _numpy(f.b.double()), _numpy(f.b.float())
+    b = _numpy(f.b.double())
     if isinstance(A, operators.Sparse):
+        b32 = _numpy(f.b.float())
         rows, columns = A.A, A.At
         sparse = data.Sparse(
             loss, _numpy(rows.crow_indices()), _numpy(rows.col_indices()),
@@ -91,19 +93,16 @@ def data_of(problem: Problem) -> tuple[Any, int, float]:
         return sparse, m, float(A.entries)
     assert isinstance(A, operators.Dense)
     if uses_gram(problem):
-        G, c = A.gram, f.b.double() @ A.A.double()
-        bb = f.b.double().square().sum(-1, keepdim=True)
-        gram = data.Gram(
-            loss, _numpy(G), _numpy(G.float()), _numpy(c), _numpy(c.float()), _numpy(bb)
-        )
-        return gram, 0, n * n / 2
+        # Of a tall matrix and a small one NumPy's product is the faster one.
+        c, bb = b @ _numpy(A.A.double()), np.einsum("ij,ij->i", b, b)[:, None]
+        return data.Gram(loss, _numpy(A.gram), _numpy(A.gram.float()), c, bb), 0, n * n / 2
     shared = A.A.ndim == 2
     matrix = _numpy(A.A[None] if shared else A.A)
     if problem.dtype == torch.float32:
         matrix32 = matrix
     else:  # of its own A each instance makes its copy when it is its turn
         matrix32 = _numpy(A.single[None]) if shared else np.empty((0, m, n), np.float32)
-    return data.Dense(loss, matrix, matrix32, b, b32), m, float(m * n)
+    return data.Dense(loss, matrix, matrix32, b, _numpy(f.b.float())), m, float(m * n)
 
 
 def uses_gram(problem: Problem) -> bool:
@@ -149,8 +148,8 @@ def _fits(r: Any) -> bool:
 
 
 def penalty_of(problem: Problem) -> tuple[Any, ...]:
-    """l1, l2, lower and upper of the penalty, each (B, n) or (1, n), float64."""
-    r, n = problem.r, problem.n
+    """l1, l2, lower and upper of the penalty, each (B or 1, n or 1), float64."""
+    r = problem.r
     none = torch.zeros(1, 1, dtype=torch.float64)
     l1, l2, lower, upper = none, none, none - torch.inf, none + torch.inf
     if isinstance(r, L1):
@@ -161,7 +160,7 @@ def penalty_of(problem: Problem) -> tuple[Any, ...]:
         (l1, l2), lower = r.pair(), none
     elif isinstance(r, Box):
         lower, upper = r.lower, r.upper
-    return tuple(_numpy(part.double().expand(-1, n)) for part in (l1, l2, lower, upper))
+    return tuple(_numpy(part.double()) for part in (l1, l2, lower, upper))
 
 
 def weights_of(rule: Any) -> Weights:

@@ -8,6 +8,7 @@ from numba import njit
 
 from proxlearn.attempts import FIRST_WAIT, FREE, OVERDRAFT, SETTLED, SHARE
 from proxlearn.compiled.data import dual32, gradient, instance, normal
+from proxlearn.compiled.homotopy import path, tableau
 from proxlearn.compiled.losses import SQUARES, conjugate, dual_scale
 from proxlearn.compiled.maths import F, compiled, dot
 from proxlearn.compiled.newton import MANY, PRODUCTS, Space, space
@@ -22,6 +23,7 @@ from proxlearn.compiled.rule import (
     curvature,
     instance_bias,
     moving,
+    penalty_of,
     room,
 )  # fmt: skip
 from proxlearn.safeguard import GROWTH, RATE, SLOWEST, STRETCH, WINDOW
@@ -350,18 +352,10 @@ def polish_instance(
 @compiled
 def _plain(r: Separable) -> bool:
     """True for an l1 penalty and nothing else."""
+    others = 0
     for i in range(len(r.l1)):
-        if r.l2[i] != 0 or r.lower[i] != -math.inf or r.upper[i] != math.inf:
-            return False
-    return True
-
-
-@compiled
-def _penalty_of(r: Separable, i: int) -> Separable:
-    return Separable(
-        r.l1[i if len(r.l1) > 1 else 0], r.l2[i if len(r.l2) > 1 else 0],
-        r.lower[i if len(r.lower) > 1 else 0], r.upper[i if len(r.upper) > 1 else 0],
-    )  # fmt: skip
+        others += (r.l2[i] != 0) | (r.lower[i] != -math.inf) | (r.upper[i] != math.inf)
+    return others == 0
 
 
 def build(digest: str) -> Any:
@@ -369,24 +363,32 @@ def build(digest: str) -> Any:
 
     @njit(nogil=True, cache=True, error_model="numpy")
     def solve_some(
-        first: int, last: int, d: Any, m: int, r: Separable, r32: Separable, weights: Weights,
+        first: int, last: int, d: Any, m: int, r: Separable, weights: Weights,
         L: Any, o: Options, entries: float, most: int, answers: Any, numbers: Any,
     ) -> int:  # fmt: skip
         """Instances first, ..., last-1: `answers` (B, n) hold the starts, then the solutions.
 
         `numbers` (B, 5) receives the outcomes.
         """
-        s = space(most, m)
+        n = answers.shape[1]
+        s, t = space(most, m), tableau(most if m == 0 else 0, n)
+        r_i = Separable(np.empty(n), np.empty(n), np.empty(n), np.empty(n))
         for i in range(first, last):
-            r_i, d_i = _penalty_of(r, i), instance(d, i)
-            plain = _plain(r_i)
-            out = Outcome(False, math.inf, math.inf, 0, 0.0)
+            penalty_of(r, i, i == first, r_i)
+            d_i, plain = instance(d, i), _plain(r_i)
+            out, x = Outcome(False, math.inf, math.inf, 0, 0.0), answers[i]
             if m == 0 and o.polish:
-                out = polish_instance(d_i, r_i, plain, o, s, entries, answers[i])
+                solved, F_x, gap, cost = path(d_i, r_i, plain, o.tol, o.rounded, t, x)
+                out = Outcome(solved, F_x, gap, 1, float(math.ceil(cost / (2 * entries))))
+                if not solved:
+                    out = polish_instance(d_i, r_i, plain, o, s, entries, x)
             if not out.solved:
+                r32 = Separable(
+                    r_i.l1.astype(np.float32), r_i.l2.astype(np.float32),
+                    r_i.lower.astype(np.float32), r_i.upper.astype(np.float32),
+                )  # fmt: skip
                 out = solve_instance(
-                    d_i, m, r_i, _penalty_of(r32, i), plain, weights,
-                    L[i if len(L) > 1 else 0], o, s, entries, answers[i],
+                    d_i, m, r_i, r32, plain, weights, L[i if len(L) > 1 else 0], o, s, entries, x
                 )  # fmt: skip
             numbers[i, 0], numbers[i, 1], numbers[i, 2] = out.solved, out.objective, out.gap
             numbers[i, 3], numbers[i, 4] = out.iterations, out.gradients

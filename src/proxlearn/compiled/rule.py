@@ -57,6 +57,24 @@ class Separable(NamedTuple):
     upper: Any
 
 
+@compiled
+def _spread(part: Any, i: int, first: bool, row: Any) -> None:
+    """`row` (n,) = the instance i of a `part` that is (B, n), (B, 1), (1, n) or (1, 1)."""
+    if first or len(part) > 1:
+        i, one = i if len(part) > 1 else 0, part.shape[1] == 1
+        for j in range(len(row)):
+            row[j] = part[i, 0 if one else j]
+
+
+@compiled
+def penalty_of(r: Separable, i: int, first: bool, one: Separable) -> None:
+    """`one` = the penalty of the instance i. What all share is there after the first."""
+    _spread(r.l1, i, first, one.l1)
+    _spread(r.l2, i, first, one.l2)
+    _spread(r.lower, i, first, one.lower)
+    _spread(r.upper, i, first, one.upper)
+
+
 class Room(NamedTuple):
     """Space for the rule, allocated once."""
 
