@@ -14,7 +14,7 @@ import proxlearn as pl
 from proxlearn.compiled import cache
 from proxlearn.compiled.data import dense_instance
 from proxlearn.compiled.engine import data_of, options, run
-from proxlearn.compiled.kernel import ritz
+from proxlearn.compiled.lanczos import ritz
 from proxlearn.compiled.newton import MANY
 from proxlearn.errors import InputError
 from proxlearn.operators import Dense

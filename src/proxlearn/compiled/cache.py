@@ -19,8 +19,8 @@ from proxlearn.rules import compact
 from proxlearn.shards.claims import claimed
 
 SOURCES = (
-    *("data.py", "homotopy.py", "kernel.py", "losses.py", "maths.py", "network.py", "newton.py"),
-    *("polish.py", "rule.py"),
+    *("data.py", "homotopy.py", "kernel.py", "lanczos.py", "losses.py", "maths.py", "network.py"),
+    *("newton.py", "polish.py", "rule.py"),
 )
 CONSTANTS = (
     *(attempts.FIRST_WAIT, attempts.FREE, attempts.OVERDRAFT, attempts.SETTLED, attempts.SHARE),

@@ -168,13 +168,13 @@ def weights_of(rule: Any) -> Weights:
     if not isinstance(rule, CompactRule):
         one = np.zeros((1, 1), np.float32)
         return Weights(one, one, one[0], one, one[0], one, one[0], 0.0)
-    rows = (
-        rule.coordinate_weight, rule.instance_weight.mT, rule.first_bias, rule.hidden_weight,
-        rule.hidden_bias[:, 0], rule.head_weight, rule.head_bias[:, 0],
+    by_units = (
+        rule.coordinate_weight.mT, rule.instance_weight, rule.first_bias, rule.hidden_weight.mT,
+        rule.hidden_bias[:, 0], rule.head_weight.mT, rule.head_bias[:, 0],
     )  # fmt: skip
-    first, shared, bias, hidden, second, head, last = (_whole_tiles(part, 0) for part in rows)
-    hidden, head = _whole_tiles(hidden, -1), _whole_tiles(head, -1)
-    parts = (first, shared.mT, bias, hidden, second, head, last)
+    first, shared, bias, hidden, second, head, last = (_whole_tiles(w, -1) for w in by_units)
+    hidden, head = _whole_tiles(hidden, 0), _whole_tiles(head, 0)
+    parts = (first, shared, bias, hidden, second, head, last)
     fields: Any = [*(_numpy(part.float()) for part in parts), float(rule.settings.largest_log_p)]
     return Weights(*fields)
 

@@ -10,18 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proxlearn.compiled.maths import F, compiled, exp32, log32
-from proxlearn.compiled.network import UNITS, layer
+from proxlearn.compiled.network import PIECE, UNITS, layer
 from proxlearn.rules.compact import COORDINATE, INSTANCE, LEAST_LOG_P
-
-PIECE = 32
-"""Coordinates at a time."""
 
 
 class Weights(NamedTuple):
     """Those of a compact rule, float32; units that are missing to a tile have weights of 0."""
 
     coordinate: Any
-    """(H, COORDINATE)"""
+    """(COORDINATE, H)"""
     instance: Any
     """(INSTANCE, H)"""
     first: Any
@@ -31,7 +28,7 @@ class Weights(NamedTuple):
     second: Any
     """(H,)"""
     head: Any
-    """(UNITS, H), the first two rows for p and a"""
+    """(H, UNITS), the first two columns for p and a"""
     last: Any
     """(UNITS,)"""
     largest_log_p: float
@@ -161,9 +158,9 @@ def compact(
         for j in range(size):
             t = log32(F(1) + abs(u[j]))
             u[j] = t if u[j] >= 0 else -t
-    layer(w.coordinate, space.units, bias, size, space.one, True)
-    layer(w.hidden, space.one, w.second, size, space.two, True)
-    layer(w.head, space.two, w.last, size, space.out, False)
+    layer(w.coordinate, space.units, bias, size, space.one, 0.0)
+    layer(w.hidden, space.one, w.second, size, space.two, 0.0)
+    layer(w.head, space.two, w.last, size, space.out, -math.inf)
     p, a = space.out[0], space.out[1]
     least, most, step = F(LEAST_LOG_P), F(w.largest_log_p), F(s)
     for j in range(size):
