@@ -9,9 +9,9 @@ from contest.clock import run, warm_up
 from contest.task import Task, relative_gap
 from contest.variant import OURS, Peer, Variant
 
-SLOW, SLOWER = 30.0, 3.0
+SLOW, SLOWER, SHORT = 30.0, 3.0, 1.0
 """A peer's calibration is given up at this many times the fastest peer's time; a further setting
-of the same peer at so many times the time of its best."""
+of the same peer at so many times the time of its best; neither before so many seconds."""
 TRIES = 5
 """Runs of a calibrated setting, of which the fastest counts."""
 Say = Callable[[str], None]
@@ -98,7 +98,7 @@ def choose(
     entry, best = Entry(peer.name, note=peer.absent), None
     for variant in peer.variants:
         say(f"calibrating {peer.name}, {variant.settings}")
-        limit = max(0.2, min(SLOW * fastest, SLOWER * best.seconds if best else np.inf))
+        limit = max(SHORT, min(SLOW * fastest, SLOWER * best.seconds if best else np.inf))
         try:
             found = calibrate(variant, course, optimum, threads, limit)
         except Exception as error:  # a peer may raise anything: that is told, the others go on
@@ -113,7 +113,7 @@ def choose(
         if best is None or found.seconds < best.seconds:
             best = found
     if best is None and not entry.note:
-        entry.note = "; ".join(f"{k}: {v}" for k, v in entry.tried.items())
+        entry.note = "; ".join(sorted({v.partition(" at ")[0] for v in entry.tried.values()}))
     return entry, best
 
 

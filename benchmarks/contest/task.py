@@ -71,8 +71,10 @@ class Task:
     def problem(self, dtype: torch.dtype) -> pl.Problem:
         """The same as proxlearn's problem; a path's as one for its first lam."""
         make = pl.lasso if self.loss == "lasso" else pl.logistic
-        lam = float(self.lam[0]) if self.path else torch.from_numpy(self.lam).to(dtype)
-        return make(torch.from_numpy(self.A).to(dtype), torch.from_numpy(self.b).to(dtype), lam)
+        # NumPy asks for large pages where it allocates, as for the other solvers; PyTorch does not.
+        kind = np.float32 if dtype == torch.float32 else np.float64
+        A, b, lam = (part.astype(kind, copy=False) for part in (self.A, self.b, self.lam))
+        return make(A, b, float(lam[0]) if self.path else lam)
 
     def objective(self, X: np.ndarray) -> np.ndarray:
         """F of the rows of X (B, n), (B,): plain NumPy in float64, for every solver alike."""

@@ -116,17 +116,21 @@ def _levels(r: Separable, g: Any, level: Any) -> None:
 
 @compiled
 def _answered(
-    d: Any, r: Separable, o: Options, value: float, x: Any, index: Any, w: Any, s: Space, u: Any,
-    answer: Any,
+    d: Any, r: Separable, o: Options, value: float, index: Any, w: Any, size: int, s: Space,
+    u: Any, answer: Any,
 ) -> float:  # fmt: skip
-    """`answer` = x, rounded where the problem is in float32, and F there, which was `value`."""
+    """`answer` = a polished point, rounded where the problem is in float32, and F there.
+
+    F was `value` before.
+    """
+    answer[:] = 0.0
+    for t in range(size):
+        i = index[t]
+        answer[i] = F(w[t]) if o.rounded else w[t]
+        w[t] = min(max(answer[i], r.lower[i]), r.upper[i])
     if not o.rounded:
-        answer[:] = x
         return value
-    for i in range(len(x)):
-        answer[i] = F(x[i])
-    size = _nonzeros(answer, r, index, w)
-    return objective(d, r, index[:size], w[:size], s.columns[:0], u)
+    return objective(d, r, index[:size], w[:size], s.columns[:size], u)
 
 
 @compiled
@@ -139,7 +143,7 @@ def solve_instance(
     x, y, g, x_new, y_new, best = vector(n), vector(n), vector(n), vector(n), vector(n), vector(n)
     last_y, last_g, level, z, u = vector(n), vector(n), vector(n), vector(m), vector(m)
     active = np.empty(n, np.bool_)
-    u64, g64, polished = np.empty(m), np.empty(n), np.empty(n)
+    u64, g64 = np.empty(m), np.empty(n)
     index, w = np.empty(len(s.H), np.int64), np.empty(len(s.H))
     units, bias = room(len(weights.first)), vector(len(weights.first))
     constant, moves = np.empty((2, PIECE), np.float32), np.empty(n, np.int64)
@@ -224,14 +228,13 @@ def solve_instance(
             if (settled or cost <= CHEAP) and spent + cost <= SHARE * k + FREE:
                 size = _nonzeros(x, r, index, w)
                 if size > 0:
-                    value, bound, cost = polish(
-                        d, r, plain, index[:size], w[:size], s, m, n, o.tol, OVERDRAFT * cost,
-                        entries, 0.0, polished,
-                    )  # fmt: skip
+                    value, bound, cost, size = polish(
+                        d, r, plain, index, w, size, s, m, n, o.tol, OVERDRAFT * cost, entries, 0.0
+                    )
                     gradients += math.ceil(cost)
                     exact = max(exact, bound)
                     if value - exact <= o.tol * abs(value):
-                        value = _answered(d, r, o, value, polished, index, w, s, u64, answer)
+                        value = _answered(d, r, o, value, index, w, size, s, u64, answer)
                         if value - exact <= o.tol * abs(value):
                             return Outcome(True, value, max(value - exact, 0.0), k, gradients)
                     spent += cost
@@ -267,19 +270,14 @@ def polish_instance(
 ) -> Outcome:
     """A polish and nothing else: with a Gram matrix it costs less than a few iterations."""
     n, m = len(answer), 0
-    index, w, polished, u = (
-        np.empty(len(s.H), np.int64),
-        np.empty(len(s.H)),
-        np.empty(n),
-        np.empty(m),
-    )
+    index, w, u = np.empty(len(s.H), np.int64), np.empty(len(s.H)), np.empty(m)
     size = max(_nonzeros(answer, r, index, w), 0)
-    value, bound, cost = polish(
-        d, r, plain, index[:size], w[:size], s, m, n, o.tol, math.inf, entries, JOIN, polished
+    value, bound, cost, size = polish(
+        d, r, plain, index, w, size, s, m, n, o.tol, math.inf, entries, JOIN
     )
     solved = value - bound <= o.tol * abs(value)
     if solved:
-        value = _answered(d, r, o, value, polished, index, w, s, u, answer)
+        value = _answered(d, r, o, value, index, w, size, s, u, answer)
         solved = value - bound <= o.tol * abs(value)
     return Outcome(solved, value, max(value - bound, 0.0), 1, float(math.ceil(cost)))
 

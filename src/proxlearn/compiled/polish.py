@@ -91,15 +91,16 @@ def _joined(r: Separable, a: Active, k: int, g: Any, listed: Any, share: float) 
 
 @compiled
 def polish(
-    d: Any, r: Separable, plain: bool, index: Any, w: Any, s: Space, m: int, n: int, tol: float,
-    budget: float, entries: float, share: float, x: Any,
-) -> tuple[float, float, float]:  # fmt: skip
-    """From the active coordinates `index` with the values w: F, a lower bound, and the cost.
+    d: Any, r: Separable, plain: bool, index: Any, w: Any, k: int, s: Space, m: int, n: int,
+    tol: float, budget: float, entries: float, share: float,
+) -> tuple[float, float, float, int]:  # fmt: skip
+    """From k active coordinates `index` with the values w: F, a lower bound, and the cost.
 
-    The best point found is in x (n,). Cost and budget are in gradients of 2 `entries`
-    multiplications. `share`: see `_joined`.
+    The best point found is in `index` and w (K,), and as many first columns of `s` are its own: the
+    last number. Cost and budget are in gradients of 2 `entries` multiplications. `share`: see
+    `_joined`.
     """
-    K, k, grown = len(s.H), len(index), 0
+    K, grown = len(s.H), 0
     a = Active(np.empty(K, np.int64), np.empty(K), np.empty(K), np.ones(K, np.bool_))
     u, g, listed = np.empty(m), np.empty(n), np.zeros(n, np.bool_)
     for t in range(k):
@@ -109,7 +110,7 @@ def polish(
     s.factored[0] = 0
     s.iterative[0] = d.loss == SQUARES and m > 0 and k >= MANY and r.l1[0] > 0 and not s.hard[0]
     accuracy = FIRST
-    best, lower, cost, kept, point = math.inf, -math.inf, 0.0, 0, np.empty(K)
+    best, lower, cost, kept = math.inf, -math.inf, 0.0, 0
     for _ in range(ROUNDS):
         if k > 0:
             direct = d.loss == SQUARES and not s.iterative[0]
@@ -127,7 +128,7 @@ def polish(
             break
         best, kept = F, k
         for t in range(k):
-            point[t] = a.w[t]
+            index[t], w[t] = a.index[t], a.w[t]
         failed = s.iterative[0] and s.hard[0]
         if best - lower <= tol * abs(best) or cost > budget or failed:
             break
@@ -135,7 +136,4 @@ def polish(
         k = _joined(r, a, k, g, listed, share)
         if k == K and k < n:
             break
-    x[:] = 0.0
-    for t in range(kept):
-        x[a.index[t]] = point[t]
-    return best, lower, cost
+    return best, lower, cost, kept
