@@ -228,9 +228,10 @@ def _piece_value(
 
 @compiled
 def newton(d: Any, r: Separable, a: Active, k: int, s: Space, m: int, tol: float) -> float:
-    """The same for any loss: each step has a Hessian of its own, or none and is an inexact one.
+    """The same for the logistic loss, where each step has a Hessian of its own.
 
-    Inexact steps go on until no slope is above `tol` times the penalty's.
+    And for many coordinates, where it has none and is inexact: until no slope is above `tol` times
+    the penalty's.
     """
     slopes, step, moved = s.slopes, s.step, s.moved
     z, u, weight = np.empty(m), np.empty(m), np.ones(m)
@@ -251,7 +252,7 @@ def newton(d: Any, r: Separable, a: Active, k: int, s: Space, m: int, tol: float
         else:
             gram(s.columns, weight, 0, k, s.H)
             s.factored[0] = 0
-            decrease = _newton_step(r, a, k, 1e-9 if d.loss != SQUARES else 1e-13, s)
+            decrease = _newton_step(r, a, k, 1e-9, s)
             cost += m * k * k / 2 + k * k * k / 6 + 2 * k * m
         if decrease < 0:
             break
