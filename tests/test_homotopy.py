@@ -191,3 +191,25 @@ def test_other_starts_and_no_polish():
     plain = pl.solve(problem, "fista-restart", tol=1e-3, polish=False, engine="compiled")
     assert plain.solved
     assert float(plain.iterations.double().max()) > 1
+
+
+@pytest.mark.parametrize("part", [1e-6, 1e-9, 1e-12])
+def test_a_small_optimum_beside_a_large_b_is_not_claimed_without_proof(part):
+    """Sums as large as |b|^2 stand for the residual there: their rounding is in the gap."""
+    A, b = draw(20, 40)
+    A, b = A * 3, b[:-1] + 7
+    lam = part * (b @ A).abs().amax(-1)
+    problem = Problem(LeastSquares(Dense(A), b), L1(lam))
+    best = pl.solve(problem, "fista-restart", tol=1e-6, max_iter=3000, engine="torch")
+    found = pl.solve(problem, "fista-restart", tol=1e-10, max_iter=300, engine="compiled")
+    lower = best.objective - best.gap
+    assert bool((found.objective - found.gap <= best.objective * (1 + 1e-12)).all())
+    assert bool((found.objective >= lower * (1 - 1e-12)).all())
+    exact = torch.from_numpy(problem_value(A, b, lam, found.x))
+    assert bool(((found.objective - exact).abs() <= found.gap + 1e-12 * exact).all())
+
+
+def problem_value(A, b, lam, x):
+    """F(x) from the residual itself, in extended precision."""
+    A, b, lam, x = (t.numpy().astype(np.longdouble) for t in (A, b, lam, x))
+    return (0.5 * ((x @ A.T - b) ** 2).sum(1) + lam * np.abs(x).sum(1)).astype(np.float64)

@@ -22,6 +22,9 @@ from proxlearn.compiled.maths import OPTIONS, F, compiled, dot, gram
 BLOCK = 4096
 """Numbers of A in a block of rows, which stays in the nearest cache between its two uses."""
 
+ROUNDED = 1e-14
+"""Of |b|^2, by which sums that stand for residuals may be wrong where the residuals are unknown."""
+
 
 class Dense(NamedTuple):
     """A (B, m, n), its float32 copy (empty: made when needed), b (B, m); or of one instance."""
@@ -309,7 +312,8 @@ def gram_grow(d: Gram, index: Any, first: int, k: int, columns: Any, H: Any, for
 
 @compiled
 def gram_dual(d: Gram, u: Any, s: float, uu: float, ub: float) -> float:
-    return 0.5 * s * s * uu + s * ub
+    """And what the rounding of numbers as large as |b|^2 may have taken from the gap."""
+    return 0.5 * s * s * uu + s * ub + ROUNDED * d.bb[0]
 
 
 @compiled
