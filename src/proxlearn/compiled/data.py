@@ -313,7 +313,8 @@ def gram_grow(d: Gram, index: Any, first: int, k: int, columns: Any, H: Any, for
 @compiled
 def gram_dual(d: Gram, u: Any, s: float, uu: float, ub: float) -> float:
     """And what the rounding of numbers as large as |b|^2 may have taken from the gap."""
-    return 0.5 * s * s * uu + s * ub + ROUNDED * d.bb[0]
+    bb: float = d.bb[0]
+    return 0.5 * s * s * uu + s * ub + ROUNDED * bb
 
 
 @compiled
