@@ -1,7 +1,7 @@
 """Which coefficients are worth learning: the paper's variants of the scheme on its LASSO."""
 
 from proxlearn.experiments.base import Experiment, Scale, Setting
-from proxlearn.experiments.sources import LASSO
+from proxlearn.experiments.sources import LASSO, LASSO_BLOCK
 
 VARIANTS = ("p", "a", "pa", "pba", "pba1", "pba2", "pba12")
 
@@ -12,6 +12,7 @@ EXPERIMENT = Experiment(
     settings=(Setting("", LASSO, (*(f"lasso-{v}" for v in VARIANTS), "fista-restart")),),
     quick=Scale(count=16, iterations=100),
     paper=Scale(count=1024, iterations=1000),
+    block=LASSO_BLOCK,
     labels={f"lasso-{v}": v.upper() for v in VARIANTS},
     notes=(
         "PA was trained as in the paper (500 minibatches of 250x500), the other variants on 100 "

@@ -1,7 +1,7 @@
 """How large the learned biases b1 and b2 are, iteration by iteration."""
 
 from proxlearn.experiments.base import Experiment, Scale, Setting
-from proxlearn.experiments.sources import LASSO
+from proxlearn.experiments.sources import LASSO, LASSO_BLOCK
 
 EXPERIMENT = Experiment(
     name="bias-norms",
@@ -10,6 +10,7 @@ EXPERIMENT = Experiment(
     settings=(Setting("", LASSO, ("lasso-pba12",)),),
     quick=Scale(count=16, iterations=100),
     paper=Scale(count=1024, iterations=1000),
+    block=LASSO_BLOCK,
     measure="bias",
     y="mean norm of b1 and b2",
     notes=("A minimiser is a fixed point only where both vanish.",),

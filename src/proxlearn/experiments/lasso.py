@@ -1,7 +1,7 @@
 """LASSO problems of the training distribution."""
 
 from proxlearn.experiments.base import Experiment, Scale, Setting
-from proxlearn.experiments.sources import LASSO, TRAINING_NOTE
+from proxlearn.experiments.sources import LASSO, LASSO_BLOCK, TRAINING_NOTE
 
 CLASSIC = ("ista", "fista", "fista-restart", "adam", "adamhd")
 LEARNED = ("lasso-pa", "lasso", "lasso-l2o-dm", "lasso-rnnprop")
@@ -14,5 +14,6 @@ EXPERIMENT = Experiment(
     settings=(Setting("", LASSO, (*LEARNED, *CLASSIC, *UNROLLED)),),
     quick=Scale(count=16, iterations=150),
     paper=Scale(count=1024, iterations=1000),
+    block=LASSO_BLOCK,
     notes=("The unrolled methods end after their last layer.", TRAINING_NOTE),
 )

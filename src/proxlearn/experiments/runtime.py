@@ -1,7 +1,7 @@
 """Time an iteration, iterations, and time to a gap."""
 
 from proxlearn.experiments.base import Experiment, Scale, Setting
-from proxlearn.experiments.sources import LASSO, SPAMBASE
+from proxlearn.experiments.sources import LASSO, LASSO_BLOCK, SPAMBASE
 
 EXPERIMENT = Experiment(
     name="runtime",
@@ -13,6 +13,7 @@ EXPERIMENT = Experiment(
     ),
     quick=Scale(count=16, iterations=300),
     paper=Scale(count=1024, iterations=1000),
+    block=LASSO_BLOCK,
     timed=True,
     notes=(
         "Times are of this run, on the CPU; the paper's are of four GPUs. They include what else "
