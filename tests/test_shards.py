@@ -18,14 +18,14 @@ import proxlearn as pl
 from proxlearn.cli import main
 from proxlearn.errors import InputError
 from proxlearn.shards import Settings, claims, collect, solve_batch, work
-from proxlearn.shards.source import read_source
+from shard_problems import lasso_arrays, lasso_files
 
 WORKER = str(Path(__file__).parent / "shard_worker.py")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "TORCHELASTIC_ERROR_FILE": ""}
 OPTIONS = ["--shard-size", "4", "--tol", "1e-4"]
 SETTINGS = Settings(shard_size=4, tol=1e-4)
 SHARDS = 3 + 3 + 2
-"""Of the files that `problems` makes."""
+"""Of the files that `lasso_files` makes."""
 
 
 @pytest.fixture(autouse=True)
@@ -37,19 +37,9 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-def lasso_arrays(count, seed):
-    problem = pl.families.GaussianLasso(m=8, n=16, nonzeros=2).sample(count, seed).to(torch.float64)
-    return {"A": problem.f.A.A.numpy(), "b": problem.f.b.numpy()}
-
-
 @pytest.fixture
 def problems(tmp_path):
-    folder = tmp_path / "in"
-    folder.mkdir()
-    for seed, count in enumerate([12, 10, 8]):
-        arrays = lasso_arrays(count, seed)
-        np.savez(folder / f"part{seed}.npz", kind="lasso", lam=0.1, **arrays)
-    return folder
+    return lasso_files(tmp_path / "in")
 
 
 @pytest.fixture
@@ -333,73 +323,6 @@ def test_an_unsolved_instance_is_named(problems, tmp_path, capsys):
     assert f"30 instances: {len(missed)} MAX_ITER" in capsys.readouterr().out
 
 
-shared = {"A": np.arange(12.0).reshape(3, 4) % 5, "b": np.arange(15.0).reshape(5, 3) % 4}
-LAYOUTS = {
-    "shared A": {"kind": "lasso", **shared, "lam": np.linspace(0.1, 1, 5)},
-    "one instance": {"kind": "lasso", "A": shared["A"], "b": shared["b"][1], "lam": 0.1},
-    "own A": {"kind": "lasso", **lasso_arrays(5, 0), "lam": 0.1},
-    "A of type F": {"kind": "lasso", **lasso_arrays(5, 0), "lam": np.array([0.1])},
-    "integers": {"kind": "nnls", "A": shared["A"].astype(np.int64), "b": shared["b"].astype("i2")},
-    "logistic": {"kind": "logistic", "A": shared["A"], "b": shared["b"] > 1, "lam": 0.05},
-    "weights": {"kind": "elastic-net", **shared, "lam": 0.1, "lam2": 1.0, "weights": np.ones(4)},
-    "groups": {"kind": "group-lasso", **shared, "lam": 0.1, "groups": np.array([0, 0, 1, 1])},
-    "softmax": {"kind": "softmax", **shared, "lam": 0.1, "classes": 4},
-}
-LAYOUTS["A of type F"]["A"] = np.asfortranarray(LAYOUTS["A of type F"]["A"])
-
-
-@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_layout_gives_the_answers_of_solve(layout, save, tmp_path):
-    arrays = dict(LAYOUTS[layout])
-    save(tmp_path / "p.npz", **arrays)
-    settings = Settings(shard_size=2, tol=1e-8, dtype="float64", max_iter=20000)
-    outcome = solve_batch(str(tmp_path / "p.npz"), str(tmp_path / "out"), settings)
-    assert outcome.code == 0, outcome.failed
-    build = getattr(pl, arrays.pop("kind").replace("-", "_"))
-    problem = build(**arrays)
-    expected = pl.solve(problem, tol=1e-8, max_iter=20000)
-    found = collect(tmp_path / "out" / "p")
-    assert found["x"].shape == (problem.batch, problem.n)
-    np.testing.assert_allclose(found["objective"], expected.objective, rtol=1e-6, atol=1e-10)
-    assert set(found["status"]) == {"SOLVED"}
-
-
-def test_kind_and_lam_may_come_from_the_command(tmp_path):
-    np.savez(tmp_path / "p.npz", **lasso_arrays(5, 0))
-    command = ["solve-batch", str(tmp_path / "p.npz"), str(tmp_path / "out"), "--tol", "1e-4"]
-    assert main(command) == 2
-    assert main([*command, "--kind", "lasso", "--lam", "0.1"]) == 0
-    assert main([*command, "--kind", "lasso", "--lam", "0.2"]) == 2  # those are not the results
-
-
-BAD = {
-    "unknown kind": ({"kind": "ridge"}, "unknown kind of problem 'ridge'; known are: elastic-net"),
-    "no kind": ({"kind": None}, "holds no 'kind'"),
-    "kind is a number": ({"kind": 3}, "'kind' is array.* expected one word"),
-    "no lam": ({"lam": None}, "holds A, b; 'lasso' needs lam too"),
-    "too much": ({"c": np.ones(3)}, "holds c; 'lasso' takes A, b, lam, weights"),
-    "b too long": ({"b": np.ones((5, 9))}, r"A has shape \(5, 8, 16\) and b \(5, 9\)"),
-    "b too many": ({"b": np.ones((4, 8))}, "A has 5 and b has 4 instances"),
-    "lam too many": ({"lam": np.ones(3)}, "lam has 3 instances; expected as many, or one"),
-    "lam a matrix": ({"lam": np.ones((5, 2))}, r"lam has shape \(5, 2\)"),
-    "none": ({"A": np.ones((0, 8, 16)), "b": np.ones((0, 8))}, "holds no instances"),
-    "text": ({"b": np.full((5, 8), "1")}, "b has dtype <U1; expected real numbers"),
-    "objects": ({"b": np.full((5, 8), None)}, "b has dtype object"),
-    "softmax": ({"kind": "softmax"}, "'softmax' needs classes too"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_what_is_wrong_with_a_file_is_said_before_it_is_solved(case, tmp_path):
-    change, message = BAD[case]
-    arrays = {"kind": "lasso", **lasso_arrays(5, 0), "lam": 0.1, **change}
-    kept = {name: value for name, value in arrays.items() if value is not None}
-    np.savez(tmp_path / "p.npz", **kept)
-    with pytest.raises(InputError, match=message):
-        read_source(tmp_path / "p.npz", None, {})
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -446,10 +369,12 @@ def test_progress_counts_what_all_have_settled(problems, tmp_path, monkeypatch):
 
 def test_the_documented_example_runs(tmp_path, monkeypatch):
     page = Path(__file__).resolve().parents[1] / "docs" / "scale.md"
-    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    code = "".join(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
     monkeypatch.chdir(tmp_path)
     names = {}
     exec(code, names)
     assert names["outcome"].code == 0
     assert names["x"].shape == (1000, 40)
-    assert len(list((tmp_path / "results" / "problems").glob("*.npz"))) == 4
+    for results in ("results", "from-zarr"):
+        assert len(list((tmp_path / results / "problems").glob("*.npz"))) == 4
+    np.testing.assert_array_equal(names["x"], collect("from-zarr/problems")["x"])

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 def solve_batch(
     problems: Annotated[
-        str, typer.Argument(metavar="INPUT", help="Folder of .npz files, or one of them.")
+        str,
+        typer.Argument(
+            metavar="INPUT", help="Folder of .npz files and .zarr groups, or one of them."
+        ),
     ],
     out: Annotated[str, typer.Argument(metavar="OUTPUT", help="Folder for the results.")],
     kind: Annotated[str | None, typer.Option(help="Kind of problem where a file has none.")] = None,
@@ -34,7 +37,8 @@ def solve_batch(
     """Solve many problems in shards, alone or with other workers on the same folders.
 
     A file holds kind, A (B, m, n) or (m, n), b (B, m), lam (one or (B,)) and what else the kind
-    takes. OUTPUT/NAME/START-STOP.npz holds x, objective, gap, status, iterations and grad_evals.
+    takes; so does a zarr group, with kind for an attribute. OUTPUT/NAME/START-STOP.npz holds x,
+    objective, gap, status, iterations and grad_evals.
 
     Start it as often and on as many hosts as you like, also under torchrun: each shard is done
     once, one of a killed worker by another, and a new start does what is missing.

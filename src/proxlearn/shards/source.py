@@ -1,23 +1,24 @@
-"""Problems in .npz files: what a file must hold, and slices of it without reading the rest."""
+"""Problems in .npz files and zarr groups: what these must hold, and their shards."""
 
 import hashlib
 import json
-import math
 import os
-import struct
-import zipfile
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import scipy.sparse
 import torch
 
 from proxlearn import constructors, jobs
 from proxlearn.arrays import to_operator
 from proxlearn.errors import InputError, unknown
-from proxlearn.files import Array, read_matrix
+from proxlearn.files import Array
 from proxlearn.problem import Problem
+from proxlearn.shards.npz_store import open_npz
+from proxlearn.shards.store import Header, Store
+from proxlearn.shards.zarr_store import is_zarr, open_zarr
 
 AXES = {"A": 3, "b": 2, "lam": 1, "lam2": 1, "radius": 1, "weights": 2, "groups": 2, "classes": 1}
 """Dimensions of an array that has an entry an instance; with one less it is shared by all."""
@@ -25,34 +26,39 @@ AXES = {"A": 3, "b": 2, "lam": 1, "lam2": 1, "radius": 1, "weights": 2, "groups"
 SHARED = ("groups", "classes")
 """Never one an instance."""
 
-
-@dataclass(frozen=True)
-class Header:
-    """Shape and type of an array, and where it lies; None where it must be unpacked or turned."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    offset: int | None
+PARTS = ("A_data", "A_indices", "A_indptr", "A_shape")
+"""One sparse A (m, n) for all instances, by rows: what SciPy's `csr_matrix` has."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file of `count` instances of one kind."""
+    """A store of `count` instances of one kind."""
 
-    path: Path
+    store: Store
     kind: str
     count: int
     headers: dict[str, Header]
+    """Arrays of the problems; that of a sparse A has the shape of the matrix."""
     numbers: dict[str, float]
-    """Options from elsewhere, for all instances."""
-    fingerprint: str
-    """The same for files of the same content; from the checksums that the file carries."""
+    """Options that are no arrays, for all instances."""
+    sparse: bool
+    """A is one sparse matrix, in `PARTS`."""
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    """What all shards share, read once: the operator of A (m, n), unpacked arrays."""
+    """What all shards share: the operator of A (m, n)."""
+
+    @property
+    def path(self) -> Path:
+        return self.store.path
 
     @property
     def name(self) -> str:
         return self.path.stem
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for files of the same content; from the checksums that the file carries."""
+        whole = [self.store.content, self.kind, sorted(self.numbers.items())]
+        return hashlib.sha256(json.dumps(whole).encode()).hexdigest()
 
     def problem(self, start: int, stop: int, dtype: torch.dtype | None, device: str) -> Problem:
         """The instances start, ..., stop - 1. Bad numbers in them are an `InputError`."""
@@ -71,116 +77,65 @@ class Source:
     def _operator(self, start: int, stop: int, dtype: torch.dtype | None, device: str) -> Any:
         if "operator" in self._kept:
             return self._kept["operator"]
-        A = to_operator("A", self._slice("A", start, stop))
+        A = to_operator("A", self._sparse() if self.sparse else self._slice("A", start, stop))
         A = A.convert(A.dtype if dtype is None else dtype, device)
         if len(self.headers["A"].shape) == 2:
             self._kept["operator"] = A  # and with it its norm
         return A
 
-    def _slice(self, name: str, start: int, stop: int) -> Array:
-        header = self.headers[name]
-        own = len(header.shape) == AXES[name] and header.shape[0] != 1
-        if header.offset is not None:
-            return self._read(name, *((start, stop) if own else (0, None)))
-        if name not in self._kept:
-            self._kept[name] = read_matrix(f"{self.path}:{name}")
-        array: Array = self._kept[name]
-        return array[start:stop] if own else array
-
-    def _read(self, name: str, start: int, stop: int | None) -> Array:
-        """Entries start, ..., stop - 1 of an array that lies in the file as it is, or all of it."""
-        header = self.headers[name]
-        assert header.offset is not None
-        shape = header.shape if stop is None else (stop - start, *header.shape[1:])
-        entry = math.prod(header.shape[1:]) * header.dtype.itemsize
-        count, offset = math.prod(shape), header.offset + start * entry
+    def _sparse(self) -> Any:
+        data, indices, indptr = (self.store.read(name, 0, None) for name in PARTS[:3])
         try:
-            array: Array = np.fromfile(self.path, header.dtype, count, offset=offset)
-        except OSError as error:
-            raise InputError(f"{self.path} cannot be read: {error.strerror or error}") from None
-        if len(array) < count:
-            raise InputError(f"{self.path}: {name} is truncated; save the file again")
-        return array.reshape(shape)
+            A = scipy.sparse.csr_matrix((data, indices, indptr), self.headers["A"].shape)
+            A.check_format(full_check=True)
+        except ValueError as error:
+            raise InputError(f"{self.path}: A is no sparse matrix in rows ({error})") from None
+        return A
+
+    def _slice(self, name: str, start: int, stop: int) -> Array:
+        shape = self.headers[name].shape
+        own = len(shape) == AXES[name] and shape[0] != 1
+        return self.store.read(name, *((start, stop) if own else (0, None)))
 
     def forget(self) -> None:
         """Free what was kept for the next shard."""
         self._kept.clear()
+        self.store.forget()
 
 
 def read_source(path: Path, kind: str | None, numbers: dict[str, float]) -> Source:
-    """The header of a file, checked; `kind` and `numbers` stand in for what it does not hold."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = {
-                info.filename.removesuffix(".npy"): info
-                for info in archive.infolist()
-                if info.filename.endswith(".npy")
-            }
-            sums = sorted((name, i.CRC, i.file_size) for name, i in members.items())
-            held = _kind(path, archive, members.pop("kind", None)) or kind
-            headers = {name: _header(path, archive, i) for name, i in members.items()}
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist; check the path") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError, struct.error):
-        raise InputError(f"{path} is truncated or no .npz file; save it again") from None
+    """The headers of a file, checked; `kind` and `numbers` stand in for what it does not hold."""
+    store = open_zarr(path) if is_zarr(path) else open_npz(path)
+    held = store.kind or kind
     if held is None:
         raise InputError(f"{path} holds no 'kind'; save it as kind='lasso', or give --kind")
+    headers = dict(store.headers)
+    sparse = "A_data" in headers
+    if sparse:
+        headers = _with_sparse(store, headers)
+    numbers = {**numbers, **{name: v for name, v in store.numbers.items() if name in AXES}}
     takes = _check_names(path, held, headers, numbers)
     used = {name: v for name, v in numbers.items() if name in takes and name not in headers}
-    whole = [sums, held, sorted(used.items())]
-    digest = hashlib.sha256(json.dumps(whole).encode()).hexdigest()
-    return Source(path, held, _count(path, headers), headers, used, digest)
+    return Source(store, held, _count(path, headers), headers, used, sparse)
 
 
-def _kind(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo | None) -> str | None:
-    if member is None:
-        return None
-    if member.file_size > 4096:
-        raise InputError(f"{path}: 'kind' is {member.file_size} bytes long; expected one word")
-    with archive.open(member) as stream:
-        try:
-            value = np.lib.format.read_array(stream, allow_pickle=False)
-        except ValueError:
-            raise InputError(f"{path}: 'kind' cannot be read; save it as kind='lasso'") from None
-    if value.ndim or value.dtype.kind != "U":
-        raise InputError(f"{path}: 'kind' is {value!r}; expected one word, such as lasso")
-    return str(value)
-
-
-def _header(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Header:
-    name = member.filename.removesuffix(".npy")
-    with archive.open(member) as stream:
-        try:
-            version = np.lib.format.read_magic(stream)
-            read = (
-                np.lib.format.read_array_header_1_0
-                if version == (1, 0)
-                else np.lib.format.read_array_header_2_0
-            )
-            shape, fortran, dtype = read(stream)
-        except ValueError:
-            raise InputError(f"{path}: {name} is no array; save the file again") from None
-        length = stream.tell()
-    if dtype.kind not in "fiub":
-        raise InputError(f"{path}: {name} has dtype {dtype}; expected real numbers")
-    promised = math.prod(shape) * dtype.itemsize
-    if promised != member.file_size - length:
-        raise InputError(f"{path}: {name} is truncated; save the file again")
-    offset = None
-    if member.compress_type == zipfile.ZIP_STORED and not (fortran and len(shape) > 1):
-        offset = _data_offset(archive, member) + length
-    return Header(shape, dtype, offset)
-
-
-def _data_offset(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
-    """Where a member's bytes begin: after its local header, a name and extra fields."""
-    stream = archive.fp
-    assert stream is not None
-    stream.seek(member.header_offset + 26)
-    name, extra = struct.unpack("<HH", stream.read(4))
-    return int(member.header_offset + 30 + name + extra)
+def _with_sparse(store: Store, headers: dict[str, Header]) -> dict[str, Header]:
+    """Headers in which A stands for its parts."""
+    path = store.path
+    missing = [name for name in PARTS if name not in headers]
+    if missing or "A" in headers:
+        wrong = f"no {missing[0]}" if missing else "A too"
+        raise InputError(f"{path} holds A_data and {wrong}; a sparse A is {', '.join(PARTS)}")
+    data, *whole = (headers.pop(name) for name in PARTS)
+    if whole[2].shape != (2,) or any(header.dtype.kind not in "iu" for header in whole):
+        raise InputError(f"{path}: A_indices, A_indptr and A_shape (m, n) must be whole numbers")
+    m, n = (int(size) for size in store.read("A_shape", 0, None))
+    if whole[1].shape != (m + 1,) or whole[0].shape != data.shape or len(data.shape) != 1:
+        raise InputError(
+            f"{path}: A_data, A_indices and A_indptr have shapes {data.shape}, {whole[0].shape} "
+            f"and {whole[1].shape}; expected two of the same length and ({m + 1},)"
+        )
+    return {"A": replace(data, shape=(m, n)), **headers}
 
 
 def _check_names(
@@ -227,16 +182,21 @@ def _count(path: Path, headers: dict[str, Header]) -> int:
 
 
 def find_sources(place: str) -> list[Path]:
-    """The .npz file, or those in the folder, by name."""
+    """The .npz file or zarr group, or those in the folder, by name."""
     path = Path(place)
-    if path.is_file():
+    if path.is_file() or is_zarr(path):
         return [path]
+    expected = "a folder of .npz files and zarr groups, or one of them"
     if not path.is_dir():
-        raise InputError(f"{place} does not exist; expected a folder of .npz files, or one file")
+        raise InputError(f"{place} does not exist; expected {expected}")
     try:
-        names = sorted(n for n in os.listdir(path) if n.endswith(".npz") and n[0] != ".")
+        names = sorted(name for name in os.listdir(path) if name[0] != ".")
     except OSError as error:
         raise InputError(f"{place} cannot be read: {error.strerror or error}") from None
-    if not names:
-        raise InputError(f"{place} holds no .npz file; put the problems there")
-    return [path / name for name in names]
+    found = [path / name for name in names if name.endswith((".npz", ".zarr"))]
+    if not found:
+        raise InputError(f"{place} holds no .npz file and no .zarr group; put the problems there")
+    for stem, count in Counter(file.stem for file in found).items():
+        if count > 1:
+            raise InputError(f"{place} holds {stem}.npz and {stem}.zarr; rename one of them")
+    return found

@@ -67,7 +67,7 @@ def solve_batch(
     watch: Watch | None = None,
     warn: Callable[[str], None] = print,
 ) -> Outcome:
-    """Solve the .npz file or folder `problems` into the folder `out`, with whoever else does.
+    """Solve the .npz file, zarr group or folder `problems` into `out`, with whoever else does.
 
     Returns when every shard is settled, whoever did it. `worker` of `workers` only says where to
     begin, and the first one writes the summary. A shard whose worker has not been heard of for
