@@ -11,7 +11,7 @@ import scipy.sparse
 import torch
 
 import proxlearn as pl
-from proxlearn.compiled import cache
+from proxlearn.compiled import cache, losses
 from proxlearn.compiled.data import dense_instance
 from proxlearn.compiled.engine import data_of, options, run
 from proxlearn.compiled.lanczos import ritz
@@ -176,6 +176,25 @@ def test_conjugate_gradients_end_the_polish_of_many():
     assert int(compiled.grad_evals.max()) <= 25
 
 
+@pytest.mark.parametrize("kind", ["wide", "alike"])
+def test_an_attempt_does_not_wait_for_a_set_that_never_settles(kind):
+    """Hundreds of coordinates are not zero for long, and a dozen in the end."""
+    if kind == "wide":
+        problem = pl.families.GaussianLasso(m=100, n=3000, nonzeros=10).sample(4, 6)
+    else:
+        A = data(4, 100, 500, seed=7)[0]
+        A = A + A[:, :, :1]
+        b = A[:, :, :10].sum(-1)
+        problem = pl.lasso(A, b, (A.mT @ b[:, :, None]).abs().amax((1, 2)) / 50)
+    compiled = pl.solve(problem, "fista-restart", engine="compiled")
+    reference = pl.solve(problem, "fista-restart", tol=1e-9, max_iter=10000, engine="torch")
+    assert reference.solved
+    assert compiled.solved
+    assert int(compiled.iterations.max()) <= 64
+    assert int(compiled.grad_evals.max()) <= 150
+    assert torch.allclose(compiled.objective, reference.objective, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("family", "optimizer"),
     [("gaussian-lasso", "lasso"), ("gaussian-logistic", "logistic"),
@@ -336,6 +355,22 @@ def test_shards_name_their_engine(tmp_path):
     assert np.allclose(found["compiled"]["x"], found["torch"]["x"], atol=1e-5)
     with pytest.raises(InputError, match="begun with other settings: engine"):
         solve_batch(str(tmp_path / "problems.npz"), tmp_path / "torch", settings)
+
+
+@pytest.mark.parametrize("loss", [losses.SQUARES, losses.LOGISTIC])
+@pytest.mark.parametrize("m", [1, 4, 7, 100])
+def test_the_losses_in_float32(loss, m):
+    rng = np.random.default_rng(m)
+    z, b = 3 * rng.standard_normal(m), (rng.random(m) < 0.5).astype(float)
+    u, u32 = np.empty(m), np.empty(m, np.float32)
+    value = losses.dloss(loss, z, b, u)
+    single = losses.dloss32(loss, z.astype(np.float32), b.astype(np.float32), m, u32)[0]
+    assert single == pytest.approx(value, rel=1e-5)
+    assert np.allclose(u32, u, rtol=1e-5, atol=1e-6)
+    dual = losses.dual_loss(loss, u, b, 0.9)
+    sums = float(u @ u), float(u @ b)
+    rough = losses.dual_loss32(loss, u32, b.astype(np.float32), 0.9, *sums)
+    assert rough == pytest.approx(dual, rel=1e-4, abs=1e-6)
 
 
 def test_the_functions_of_the_loop():

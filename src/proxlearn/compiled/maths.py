@@ -69,7 +69,7 @@ def log32(v: Any) -> Any:
 def exp32(t: Any) -> Any:
     """exp t, a float32, to 1e-7 relatively; t is cut to [-87, 88]."""
     t = min(max(t, F(-87)), F(88))
-    k = math.floor(t * F(LOG2E) + F(0.5))
+    k = np.floor(t * F(LOG2E) + F(0.5))  # a float32, as everything here
     r = (t - k * F(0.693359375)) + k * F(2.12194440e-4)  # ln 2 in two parts
     series = F(1) + r * (
         F(1) + r * (F(1 / 2) + r * (F(1 / 6) + r * (F(1 / 24) + r * (F(1 / 120) + r * F(1 / 720)))))
