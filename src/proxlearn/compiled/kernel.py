@@ -33,6 +33,13 @@ PROMISING = 0.3
 """Relative gap below which a polish is worth an attempt."""
 JOIN = 0.7
 """Which of the pushed coordinates join at a time where all of a polish is cheap."""
+LATE = 8
+"""Iterations after which an attempt at least squares no longer waits for the active set, but begins
+with the largest coordinates; the next one at twice as many. It may cost `SHARE` of them."""
+LARGEST, HARDEST = 8, 0.5
+"""So many are one in this many rows. Others join where they are pushed this part of the hardest."""
+WIDE = 4
+"""Columns a row from which that is done with many coordinates too."""
 CHEAP = 0.5
 """A polish that costs less than this part of a gradient need not wait for the active set."""
 FLOOR = 1e-6
@@ -75,6 +82,19 @@ def _nonzeros(x: Any, r: Separable, index: Any, w: Any) -> int:
         if x[i] != 0:
             if k == len(index):
                 return -1
+            index[k], w[k] = i, min(max(x[i], r.lower[i]), r.upper[i])
+            k += 1
+    return k
+
+
+@compiled
+def _largest(x: Any, r: Separable, few: int, index: Any, w: Any) -> int:
+    """The same for the largest coordinates of x, `few` at most."""
+    sizes = np.abs(x)
+    least = np.partition(sizes, len(x) - few)[len(x) - few]
+    k = 0
+    for i in range(len(x)):
+        if x[i] != 0 and sizes[i] >= least and k < few:
             index[k], w[k] = i, min(max(x[i], r.lower[i]), r.upper[i])
             k += 1
     return k
@@ -159,6 +179,9 @@ def solve_instance(
     upper, lower, exact = math.inf, -math.inf, -math.inf  # exact: a lower bound in float64
     trusted, mark, needed, due, stretch, t = o.learned, math.inf, RATE, WINDOW, STRETCH, 1.0
     next_check, check_wait, next_try, try_wait = 0, 1, 0, FIRST_WAIT
+    few = min(max(m // LARGEST, LARGEST), len(index))
+    small = d.loss == SQUARES and (few < MANY or n > WIDE * m)
+    late = LATE if small and o.polish else o.max_iter + 1
     spent = gradients = 0.0
     s.hard[0] = False
     for k in range(1, o.max_iter + 1):
@@ -222,23 +245,27 @@ def solve_instance(
 
         # Polish, where the active set has nearly settled or the attempt costs next to nothing.
         changed, count = _changes(x, active)
+        size, share, budget = 0, 0.0, 0.0
         if o.polish and count > 0 and next_try <= k and gap <= PROMISING:
             cost = _estimate(d.loss, count, m, n, entries, s.hard[0])
             settled = SETTLED * changed <= count and k >= 3
             if (settled or cost <= CHEAP) and spent + cost <= SHARE * k + FREE:
-                size = _nonzeros(x, r, index, w)
-                if size > 0:
-                    value, bound, cost, size = polish(
-                        d, r, plain, index, w, size, s, m, n, o.tol, OVERDRAFT * cost, entries, 0.0
-                    )
-                    gradients += math.ceil(cost)
-                    exact = max(exact, bound)
-                    if value - exact <= o.tol * abs(value):
-                        value = _answered(d, r, o, value, index, w, size, s, u64, answer)
-                        if value - exact <= o.tol * abs(value):
-                            return Outcome(True, value, max(value - exact, 0.0), k, gradients)
-                    spent += cost
+                size, budget = _nonzeros(x, r, index, w), OVERDRAFT * cost
                 next_try, try_wait = k + try_wait, 2 * try_wait
+        if size <= 0 and k >= late and (count > m // 2 or k >= 4 * LATE):
+            size = _largest(x, r, few, index, w)
+            share, budget, late = HARDEST, SHARE * k, 2 * k
+        if size > 0:
+            value, bound, cost, size = polish(
+                d, r, plain, index, w, size, s, m, n, o.tol, budget, entries, share
+            )
+            gradients += math.ceil(cost)
+            exact = max(exact, bound)
+            if value - exact <= o.tol * abs(value):
+                value = _answered(d, r, o, value, index, w, size, s, u64, answer)
+                if value - exact <= o.tol * abs(value):
+                    return Outcome(True, value, max(value - exact, 0.0), k, gradients)
+            spent += cost if share == 0 else 0.0
 
         # The safeguard: who goes on?
         merit = (upper - lower) / max(abs(upper), 1e-38)
