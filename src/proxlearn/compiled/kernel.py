@@ -38,6 +38,8 @@ LATE = 8
 with the largest coordinates; the next one at twice as many. It may cost `SHARE` of them."""
 LARGEST, HARDEST = 8, 0.5
 """So many are one in this many rows. Others join where they are pushed this part of the hardest."""
+LONGER = 3.0
+"""Rounds are worth so many times as much where Newton's method has a Hessian of few columns."""
 WIDE = 4
 """Columns a row from which that is done with many coordinates too."""
 CHEAP = 0.5
@@ -182,6 +184,7 @@ def solve_instance(
     few = min(max(m // LARGEST, LARGEST), len(index))
     small = d.loss == SQUARES and (few < MANY or n > WIDE * m)
     late = LATE if small and o.polish else o.max_iter + 1
+    longer = LONGER if d.loss != SQUARES and n <= m else 1.0
     spent = gradients = 0.0
     s.hard[0] = False
     for k in range(1, o.max_iter + 1):
@@ -250,7 +253,7 @@ def solve_instance(
             cost = _estimate(d.loss, count, m, n, entries, s.hard[0])
             settled = SETTLED * changed <= count and k >= 3
             if (settled or cost <= CHEAP) and spent + cost <= SHARE * k + FREE:
-                size, budget = _nonzeros(x, r, index, w), OVERDRAFT * cost
+                size, budget = _nonzeros(x, r, index, w), longer * OVERDRAFT * cost
                 next_try, try_wait = k + try_wait, 2 * try_wait
         if size <= 0 and k >= late and (count > m // 2 or k >= 4 * LATE):
             size = _largest(x, r, few, index, w)

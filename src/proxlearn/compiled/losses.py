@@ -7,6 +7,8 @@ from proxlearn.compiled.maths import F, compiled, exp32, log32
 from proxlearn.compiled.rule import Separable
 
 SQUARES, LOGISTIC = 0, 1
+PIECE = 128
+"""Numbers that are added in float32."""
 
 
 @compiled
@@ -52,13 +54,16 @@ def dual_loss32(loss: int, u: Any, b: Any, s: float, uu: float, ub: float) -> fl
     """phi*(s u), float32: to know when it is worth to know it exactly."""
     if loss == SQUARES:
         return 0.5 * s * s * uu + s * ub
-    m = len(u)
-    scale, tiny, total = F(m * s), F(1e-30), F(0)
-    for i in range(m):
-        q = max((F(1) - F(2) * b[i]) * scale * u[i], tiny)
-        rest = max(F(1) - q, tiny)
-        total += q * log32(q) + rest * log32(rest)
-    return float(total) / m
+    m, total = len(u), 0.0
+    scale, tiny = F(m * s), F(1e-30)
+    for first in range(0, m, PIECE):  # long sums in float32 are not exact enough to end
+        part = F(0)
+        for i in range(first, min(first + PIECE, m)):
+            q = max((F(1) - F(2) * b[i]) * scale * u[i], tiny)
+            rest = max(F(1) - q, tiny)
+            part += q * log32(q) + rest * log32(rest)
+        total += float(part)
+    return total / m
 
 
 @compiled
