@@ -358,19 +358,19 @@ def test_shards_name_their_engine(tmp_path):
 
 
 @pytest.mark.parametrize("loss", [losses.SQUARES, losses.LOGISTIC])
-@pytest.mark.parametrize("m", [1, 4, 7, 100])
+@pytest.mark.parametrize("m", [1, 4, 7, 100, 20000])
 def test_the_losses_in_float32(loss, m):
     rng = np.random.default_rng(m)
-    z, b = 3 * rng.standard_normal(m), (rng.random(m) < 0.5).astype(float)
+    z, b = rng.standard_normal(m), (rng.random(m) < 0.5).astype(float)
     u, u32 = np.empty(m), np.empty(m, np.float32)
     value = losses.dloss(loss, z, b, u)
     single = losses.dloss32(loss, z.astype(np.float32), b.astype(np.float32), m, u32)[0]
-    assert single == pytest.approx(value, rel=1e-5)
+    assert single == pytest.approx(value, rel=5e-7)
     assert np.allclose(u32, u, rtol=1e-5, atol=1e-6)
     dual = losses.dual_loss(loss, u, b, 0.9)
     sums = float(u @ u), float(u @ b)
     rough = losses.dual_loss32(loss, u32, b.astype(np.float32), 0.9, *sums)
-    assert rough == pytest.approx(dual, rel=1e-4, abs=1e-6)
+    assert rough == pytest.approx(dual, rel=1e-6, abs=1e-6)
 
 
 def test_the_functions_of_the_loop():
