@@ -38,10 +38,10 @@ LATE = 8
 with the largest coordinates; the next one at twice as many. It may cost `SHARE` of them."""
 LARGEST, HARDEST = 8, 0.5
 """So many are one in this many rows. Others join where they are pushed this part of the hardest."""
-LONGER = 3.0
-"""Rounds are worth so many times as much where Newton's method has a Hessian of few columns."""
 WIDE = 4
-"""Columns a row from which that is done with many coordinates too."""
+"""Columns for each row from which this is done with many coordinates too."""
+LONGER = 3.0
+"""A polish of the logistic loss with no more columns than rows may cost so many times as much."""
 CHEAP = 0.5
 """A polish that costs less than this part of a gradient need not wait for the active set."""
 FLOOR = 1e-6
@@ -246,7 +246,8 @@ def solve_instance(
                     return Outcome(True, value, max(value - exact, 0.0), k, gradients)
             next_check, check_wait = k + check_wait, min(2 * check_wait, 64)
 
-        # Polish, where the active set has nearly settled or the attempt costs next to nothing.
+        # Polish, where the active set has nearly settled or the attempt costs next to nothing. Where
+        # it does not settle, begin with the largest coordinates.
         changed, count = _changes(x, active)
         size, share, budget = 0, 0.0, 0.0
         if o.polish and count > 0 and next_try <= k and gap <= PROMISING:
