@@ -246,8 +246,8 @@ def solve_instance(
                     return Outcome(True, value, max(value - exact, 0.0), k, gradients)
             next_check, check_wait = k + check_wait, min(2 * check_wait, 64)
 
-        # Polish, where the active set has nearly settled or the attempt costs next to nothing; later
-        # on from the largest coordinates alone.
+        # Polish, where the active set has nearly settled or the attempt costs next to nothing;
+        # later on from the largest coordinates alone.
         changed, count = _changes(x, active)
         size, share, budget = 0, 0.0, 0.0
         if o.polish and count > 0 and next_try <= k and gap <= PROMISING:
