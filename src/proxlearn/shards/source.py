@@ -56,7 +56,7 @@ class Source:
 
     @property
     def fingerprint(self) -> str:
-        """The same for files of the same content; from the checksums that the file carries."""
+        """The same for stores of the same content."""
         whole = [self.store.content, self.kind, sorted(self.numbers.items())]
         return hashlib.sha256(json.dumps(whole).encode()).hexdigest()
 
@@ -113,7 +113,7 @@ def read_source(path: Path, kind: str | None, numbers: dict[str, float]) -> Sour
     sparse = "A_data" in headers
     if sparse:
         headers = _with_sparse(store, headers)
-    numbers = {**numbers, **{name: v for name, v in store.numbers.items() if name in AXES}}
+    numbers = {**numbers, **{name: v for name, v in store.numbers.items() if AXES.get(name) == 1}}
     takes = _check_names(path, held, headers, numbers)
     used = {name: v for name, v in numbers.items() if name in takes and name not in headers}
     return Source(store, held, _count(path, headers), headers, used, sparse)
