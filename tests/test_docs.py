@@ -163,8 +163,8 @@ def test_what_is_said_of_convergence_quotes_the_rows():
 
     some, count = arrived("lasso-bsds", "", "lasso-pa")
     assert f"Of {count} patches" in said
-    assert f"solves {some} to 1e-6 and diverges on the other one" in said
-    assert some == count - 1
+    assert f"solves {some} to 1e-6 and diverges on the others" in said
+    assert some < count - 1
     assert not np.isfinite(results.curve("lasso-bsds", "", "lasso-pa")[-1])
     assert arrived("lasso-bsds", "", "lasso") == (count, count)
     some, count = arrived("cross", "right step", "lasso-pa")
