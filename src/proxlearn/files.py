@@ -92,9 +92,9 @@ def _read_npz(path: Path, key: str | None) -> Array:
             with archive.open(member) as stream:
                 return _npy(stream, f"{path}:{member.removesuffix('.npy')}", size)
     except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError) as error:
-        raise InputError(f"{path} is truncated or no .npz file ({_line(error)})") from None
+        raise InputError(f"{path} is truncated or no .npz file ({one_line(error)})") from None
     except zlib.error as error:
-        raise InputError(f"{path} is damaged ({_line(error)}); save it again") from None
+        raise InputError(f"{path} is damaged ({one_line(error)}); save it again") from None
 
 
 def _member(path: Path, names: list[str], key: str | None) -> str:
@@ -119,7 +119,7 @@ def _npy(stream: IO[bytes], name: str, size: int) -> Array:
         version = np.lib.format.read_magic(stream)
         shape, _, dtype = read.get(version, read[2, 0])(stream)
     except ValueError as error:
-        raise InputError(f"{name} is truncated or no .npy file ({_line(error)})") from None
+        raise InputError(f"{name} is truncated or no .npy file ({one_line(error)})") from None
     if dtype.hasobject:
         raise InputError(
             f"{name} holds Python objects, which are never unpickled; save a numeric array"
@@ -165,7 +165,7 @@ def _numbers(path: Path, lines: Iterator[str]) -> Array:
     try:
         return np.loadtxt(rows, delimiter=",", comments=None, ndmin=2)
     except ValueError as error:
-        raise InputError(f"{path} {_fault(rows, path) or _line(error)}") from None
+        raise InputError(f"{path} {_fault(rows, path) or one_line(error)}") from None
 
 
 def _fault(rows: list[str], path: Path) -> str | None:
@@ -211,7 +211,7 @@ def _read_mtx(path: Path, key: str | None) -> Any:
     except (ValueError, OverflowError, UnicodeDecodeError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path} is not a MatrixMarket file ({_line(error)})") from None
+        raise InputError(f"{path} is not a MatrixMarket file ({one_line(error)})") from None
 
 
 _READERS: dict[str, Callable[[Path, str | None], Any]] = {
@@ -222,7 +222,8 @@ _READERS: dict[str, Callable[[Path, str | None], Any]] = {
 }
 
 
-def _line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
+    """What an error says, in one line."""
     return " ".join(str(error).split()) or type(error).__name__
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from proxlearn.errors import InputError
-from proxlearn.files import LIMIT, Array
+from proxlearn.files import LIMIT, Array, one_line
 from proxlearn.shards.store import Header
 
 CODECS = (
@@ -48,7 +48,7 @@ class ZarrStore:
         try:
             return np.asarray(array[...] if stop is None else array[start:stop])
         except Exception as error:  # each codec has its own
-            raise InputError(f"{self.path}: {name} cannot be read ({_line(error)})") from None
+            raise InputError(f"{self.path}: {name} cannot be read ({one_line(error)})") from None
 
     def forget(self) -> None:
         """Nothing is kept."""
@@ -78,7 +78,7 @@ def open_zarr(path: Path) -> ZarrStore:
             arrays = dict(sorted(group.arrays()))
             attributes = dict(group.attrs)
     except Exception as error:  # of many kinds, for text that zarr does not understand
-        raise InputError(f"{path} is no zarr group ({_line(error)}); write it again") from None
+        raise InputError(f"{path} is no zarr group ({one_line(error)}); write it again") from None
     headers = {name: _header(path, name, array) for name, array in arrays.items()}
     kind = attributes.get("kind")
     if kind is not None and not isinstance(kind, str):
@@ -131,7 +131,10 @@ def _content(path: Path, arrays: dict[str, Any]) -> str:
     try:
         for name, array in arrays.items():
             folder = path / array.path
-            digest.update(f"{name} {array.metadata.to_dict()}\n".encode())
+            digest.update(f"{name}\n".encode())
+            for metadata in METADATA:
+                if (folder / metadata).is_file():
+                    digest.update((folder / metadata).read_bytes())
             found = 0
             for chunk, stat in _chunks(folder):
                 found += 1
@@ -160,7 +163,3 @@ def _chunks(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
                     pending.append((Path(entry.path), f"{name}/"))
                 else:
                     yield name, entry.stat()
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
