@@ -5,11 +5,11 @@ from proxlearn.experiments.sources import FEWER_PICTURES, PICTURES, TRAINING_NOT
 from proxlearn.experiments.steps import both_steps
 
 OPTIMIZERS = (
-    "logistic-pa",
+    "lowlambda-pa",
     "logistic",
     "general",
-    "logistic-l2o-dm",
-    "logistic-rnnprop",
+    "lowlambda-l2o-dm",
+    "lowlambda-rnnprop",
     "ista",
     "fista",
     "fista-restart",
@@ -25,8 +25,8 @@ EXPERIMENT = Experiment(
     notes=(
         "The published step takes the norm of A for the Lipschitz constant; the right one is "
         "||A||^2/(2m). It changes ISTA and FISTA only.",
-        "The learned rules are those of the other experiments, trained with lambda 0.1; the paper "
-        "trained its own with lambda 1e-4.",
+        "L2O-PA, L2O-DM and RNNprop were trained on synthetic problems with lambda 1e-4, as in the "
+        "paper; the compact rules are those of the other experiments.",
         TRAINING_NOTE,
         "The quick scale has 500 pictures.",
     ),

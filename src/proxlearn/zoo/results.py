@@ -40,6 +40,10 @@ TESTS: dict[str, tuple[Callable[[], Problem], int]] = {
     "gaussian-logistic": (lambda: GaussianLogistic().sample(COUNT, TEST_SEED), 200),
     "few gaussian-lasso": (lambda: GaussianLasso().sample(FEW, TEST_SEED), 200),
     "few gaussian-logistic": (lambda: GaussianLogistic().sample(FEW, TEST_SEED), 200),
+    "few gaussian-logistic lam 0.0001": (
+        lambda: GaussianLogistic(lam=1e-4).sample(FEW, TEST_SEED),
+        1000,
+    ),
     "spambase lam 0.1": (lambda: real_logistic(datasets.spambase, 0.1), 1000),
     "spambase lam 0.01": (lambda: real_logistic(datasets.spambase, 0.01), 1000),
     "spambase lam 0.001": (lambda: real_logistic(datasets.spambase, 0.001), 1000),
@@ -53,6 +57,8 @@ TESTS: dict[str, tuple[Callable[[], Problem], int]] = {
 def suite_of(name: str) -> list[str]:
     """Which tests a model's card reports: those of its own loss, or all for the general one."""
     kind, _, rule = name.partition("-")
+    if kind == "lowlambda":
+        return ["few gaussian-logistic lam 0.0001"]
     if rule in COMPETITORS:
         real = ["spambase lam 0.1", "ionosphere lam 0.1"] if kind == "logistic" else []
         return [f"few gaussian-{kind}", *real]
