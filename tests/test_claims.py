@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from proxlearn.report import claims, parquet
-from proxlearn.report.claims import NO, ONLY, OPEN, PUBLISHED, RIGHT, YES
+from proxlearn.report import claims, parquet, verdicts
 from proxlearn.report.counts import Count, Results, first_below
+from proxlearn.report.verdicts import NO, ONLY, OPEN, PUBLISHED, RIGHT, YES
 
 
 def falling(to, last=None, level=1e-6):
@@ -27,20 +27,20 @@ def write(folder, experiment, curves):
     parquet.save(parts, folder / f"{experiment}.parquet")
 
 
-def verdicts(folder, words):
+def found_by(folder, words):
     """Verdicts of the claims that hold all of the words."""
     return [v for v in claims.judge(folder) if all(word in v.claim for word in words.split())]
 
 
 def only(folder, words):
-    (found,) = verdicts(folder, words)
+    (found,) = found_by(folder, words)
     return found
 
 
 def test_without_rows_nothing_is_measured(tmp_path):
     found = claims.judge(tmp_path)
     assert {v.verdict for v in found} == {OPEN}
-    assert len({v.claim for v in found}) == len(found) == 16
+    assert len({v.claim for v in found}) == len(found) == 21
 
 
 @pytest.mark.parametrize(
@@ -167,13 +167,13 @@ def slope(scale, last=3000):
 )
 def test_cifar10(tmp_path, right, published, early, late):
     curves = {
-        (RIGHT, "logistic-pa"): slope(3),
+        (RIGHT, "lowlambda-pa"): slope(3),
         (RIGHT, "fista"): slope(right),
         (PUBLISHED, "fista"): slope(published),
         (RIGHT, "fista-restart"): slope(1),
     }
     write(tmp_path, "cifar10", curves)
-    first, second = verdicts(tmp_path, "CIFAR-10")
+    first, second = found_by(tmp_path, "CIFAR-10: FISTA")
     assert (first.verdict, second.verdict) == (early, late)
     assert "0.12" in first.note
     assert first.note.startswith("slower than FISTA with restart")
@@ -195,6 +195,95 @@ def test_generic_methods_on_patches(tmp_path, dm, pa, expected):
     assert found.note == f"L2O-PA ends below 1e-6 on {0 if pa is None else 2} of 2 instances"
 
 
+@pytest.mark.parametrize(
+    ("late", "end", "expected"), [(0.105, 0.1, YES), (0.12, 0.1, NO), (0.0, 0.0, NO)]
+)
+def test_biases_settle_where_they_stay_within_a_tenth_of_the_end(tmp_path, late, end, expected):
+    norms = np.full(30, end)
+    norms[:10], norms[12] = 5.0, late
+    write(tmp_path, "bias-norms", {("", "b1"): norms, ("", "b2"): np.ones(30)})
+    assert only(tmp_path, "b1 b2 settle").verdict == expected
+
+
+def test_biases_of_too_few_iterations_tell_nothing(tmp_path):
+    write(tmp_path, "bias-norms", {("", "b1"): np.ones(10), ("", "b2"): np.ones(10)})
+    assert only(tmp_path, "b1 b2 settle").verdict == OPEN
+
+
+@pytest.mark.parametrize(("dm", "expected"), [(None, YES), (50, NO)])
+def test_generic_methods_on_logistic_regression(tmp_path, dm, expected):
+    curves = {
+        (RIGHT, "logistic-l2o-dm"): falling(dm, 200),
+        (RIGHT, "logistic-rnnprop"): falling(None, 200),
+    }
+    write(tmp_path, "logistic", curves)
+    assert only(tmp_path, "RNNprop fail").verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("pa", "fista", "expected"), [(24, 98, YES), (24, 24, NO), (None, 98, NO), (24, None, YES)]
+)
+def test_ahead_of_all_others_on_large_problems(tmp_path, pa, fista, expected):
+    others = ("lasso-l2o-dm", "lasso-rnnprop", "ista", "adam", "adamhd")
+    curves = {("", name): falling(None, 300) for name in others}
+    curves |= {("", "lasso-pa"): falling(pa, 300), ("", "fista"): falling(fista, 300)}
+    curves |= {("", "fista-restart"): falling(20, 300)}  # which the paper did not compare with
+    write(tmp_path, "lasso-large", curves)
+    found = only(tmp_path, "2500x5000")
+    assert found.verdict == expected
+    assert found.note.startswith("slower than")
+
+
+@pytest.mark.parametrize(
+    ("pa", "dm", "last", "expected"),
+    [(1.9, 5.0, 10_000, YES), (2.1, 5.0, 10_000, NO), (1.0, 1.9, 10_000, NO), (1, 5, 9999, OPEN)],
+)
+def test_stable_is_what_does_not_rise_above_twice_the_smallest(tmp_path, pa, dm, last, expected):
+    def rises(times):
+        gap = np.linspace(1, 0.1, last + 1)
+        gap[-1] = times * gap[-2]
+        return gap
+
+    curves = {"lowlambda-pa": pa, "lowlambda-l2o-dm": dm, "lowlambda-rnnprop": 100.0}
+    write(tmp_path, "cifar10", {(RIGHT, name): rises(times) for name, times in curves.items()})
+    assert only(tmp_path, "CIFAR-10 stable").verdict == expected
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf])
+def test_a_curve_that_breaks_down_is_not_stable(tmp_path, broken):
+    gap = np.ones(10_001)
+    gap[-1] = broken
+    names = ("lowlambda-pa", "lowlambda-l2o-dm", "lowlambda-rnnprop")
+    write(tmp_path, "cifar10", {(RIGHT, name): gap for name in names})
+    found = only(tmp_path, "CIFAR-10 stable")
+    assert (found.verdict, found.ours) == (
+        NO,
+        "L2O-PA breaks down, L2O-DM breaks down, RNNprop breaks down",
+    )
+
+
+def test_gaps_below_a_millionth_do_not_rise(tmp_path):
+    gap = np.full(10_001, 1e-12)
+    gap[-1] = 1e-7
+    wild = np.where(np.arange(10_001) % 2, 1.0, 0.1)
+    curves = {"lowlambda-pa": gap, "lowlambda-l2o-dm": wild, "lowlambda-rnnprop": wild}
+    write(tmp_path, "cifar10", {(RIGHT, name): curve for name, curve in curves.items()})
+    assert only(tmp_path, "CIFAR-10 stable").verdict == YES
+
+
+@pytest.mark.parametrize(
+    ("pa", "right", "expected"), [(5, 7, YES), (20, 7, ONLY), (None, 7, NO), (7, 7, ONLY)]
+)
+def test_trained_on_lasso_and_run_on_logistic_problems(tmp_path, pa, right, expected):
+    curves = {
+        (RIGHT, "lasso-pa"): falling(pa, 1000),
+        (RIGHT, "fista"): falling(right, 1000),
+        (PUBLISHED, "fista"): falling(311, 1000),
+    }
+    write(tmp_path, "cross", curves)
+    assert only(tmp_path, "trained on LASSO, converges").verdict == expected
+
+
 def test_counts_from_rows_use_the_mean_over_all_instances(tmp_path):
     gap = np.array([[1.0, 1.0], [1e-9, 1.0], [1e-9, 1e-9]])
     labels = {"experiment": "e", "setting": "", "optimizer": "o", "seed": 0, "version": "0"}
@@ -209,7 +298,7 @@ def test_a_gap_that_is_no_number_is_not_below_anything():
 
 def test_saved_as_json(tmp_path):
     found = claims.judge(tmp_path)
-    claims.save(found, tmp_path)
+    verdicts.save(found, tmp_path)
     read = json.loads((tmp_path / "claims.json").read_text())
     assert [entry["claim"] for entry in read] == [v.claim for v in found]
     assert set(read[0]) >= {"claim", "paper", "ours", "verdict", "restarted_fista", "note"}

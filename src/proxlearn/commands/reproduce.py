@@ -91,16 +91,16 @@ def _run(names: tuple[str, ...], scale: str, out: str, options: dict[str, Any]) 
 
 def _claims(folder: Path, show: bool) -> int:
     """The table of the paper's figures from all rows in the folder, and the page of them all."""
-    from proxlearn.report import claims
+    from proxlearn.report import claims, verdicts
     from proxlearn.report.page import write_page
 
     found = claims.judge(folder)
-    claims.save(found, folder)
+    verdicts.save(found, folder)
     if show:
         from rich.console import Console
 
-        Console().print(claims.table(found))
-    print(f"wrote {folder / claims.FILE}")
+        Console().print(verdicts.table(found))
+    print(f"wrote {folder / verdicts.FILE}")
     if any(folder.glob("*.parquet")):
         print(f"wrote {write_page(folder)} (open it in a browser)")
     return 0

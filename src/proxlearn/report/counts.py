@@ -36,6 +36,17 @@ class Count:
             return self.value >= n
         return True if self.looked >= n else None
 
+    def no_later(self, other: "Count") -> bool | None:
+        """Whether this arrives no later than the other."""
+        if self.value is not None:
+            return other.at_least(self.value)
+        return False if other.value is not None and self.looked >= other.value else None
+
+    def before(self, other: "Count") -> bool | None:
+        """Whether this arrives first."""
+        later = other.no_later(self)
+        return None if later is None else not later
+
     def __str__(self) -> str:
         if not self.measured:
             return "not measured"
@@ -66,11 +77,11 @@ class Results:
         mean = found["instance"] == parquet.MEAN
         return gap[mean][np.argsort(iteration[mean])]
 
-    def share(self, experiment: str, setting: str, optimizer: str, level: float) -> str:
-        """How many of the single instances end below the level, in words."""
+    def share(self, experiment: str, setting: str, optimizer: str, level: float) -> str | None:
+        """How many of the single instances end below the level, in words, where measured."""
         found = self._rows(experiment, setting, optimizer)
         if found is None:
-            return "not measured"
+            return None
         last = found["iteration"] == found["iteration"].max()
         ends = found["gap"][last & (found["instance"] != parquet.MEAN)]
         return f"{int((ends < level).sum())} of {len(ends)} instances"

@@ -1,0 +1,86 @@
+"""A line of the table of claims: what the paper says, what we measured, and a verdict by code."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.table import Table
+
+from proxlearn.files import replacing
+from proxlearn.report.counts import Count
+
+FILE = "claims.json"
+YES = "reproduced"
+NO = "not reproduced"
+ONLY = "reproduced only with the published step"
+OPEN = "not measured"
+SLACK = 1.1
+RIGHT, PUBLISHED = "right step", "published step"
+STEPS = (RIGHT, PUBLISHED)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One line of the table."""
+
+    claim: str
+    experiment: str
+    paper: str
+    ours: str
+    restarted_fista: str
+    """The same quantity for FISTA with restart and the right step."""
+    verdict: str
+    note: str = ""
+
+
+def verdict(holds: bool | None) -> str:
+    """In words; None is where the rows do not tell."""
+    return OPEN if holds is None else YES if holds else NO
+
+
+def verdict_by_step(holds: Mapping[str, bool | None]) -> str:
+    """The verdict on a comparison with FISTA, from whether it holds in each step convention."""
+    right, published = holds[RIGHT], holds[PUBLISHED]
+    if right is False and published is not None:
+        return ONLY if published else NO
+    return verdict(right or None)
+
+
+def both(first: bool | None, second: bool | None) -> bool | None:
+    """And, for answers that may be unknown."""
+    if first is False or second is False:
+        return False
+    return None if first is None or second is None else True
+
+
+def against(ours: Count, other: Count) -> str:
+    """Says so where L2O-PA needs as many iterations as FISTA with restart, or more."""
+    if not ours.measured or other.value is None:
+        return ""
+    if ours.value == other.value:
+        return "no faster than FISTA with restart and the right step"
+    slower = ours.at_least(other.value)
+    return "slower than FISTA with restart and the right step" if slower else ""
+
+
+def joined(*parts: str) -> str:
+    return "; ".join(filter(None, parts))
+
+
+def save(verdicts: list[Verdict], folder: Path) -> None:
+    """Write the table as JSON, whole or not at all."""
+    with replacing(folder / FILE) as temporary:
+        text = json.dumps([asdict(v) for v in verdicts], indent=2, ensure_ascii=False)
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def table(verdicts: list[Verdict]) -> Table:
+    """The table for a terminal."""
+    made = Table(title="the paper's figures beside ours", show_lines=True)
+    for column in ("claim", "paper", "ours", "FISTA with restart", "verdict"):
+        made.add_column(column)
+    for v in verdicts:
+        words = f"{v.verdict}; {v.note}" if v.note else v.verdict
+        made.add_row(v.claim, v.paper, v.ours, v.restarted_fista, words)
+    return made
