@@ -32,5 +32,5 @@ EXPERIMENT = Experiment(
         "The quick scale has 500 pictures.",
     ),
     certified=False,
-    optimum_iterations={"quick": 750, "paper": 1_500},
+    optimum_iterations={"quick": 750, "paper": 4_000},
 )

@@ -1,6 +1,7 @@
 """F* of problems too hard to be certified to 1e-12: the best value found, and a bound."""
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from proxlearn.penalties import L1
 from proxlearn.problem import Problem
 
 ROUND = 250
-"""Iterations between looks at the dual bound."""
+"""Iterations between looks at the value and the dual bound."""
 
 
 class Best(NamedTuple):
@@ -46,16 +47,29 @@ def best_value(
         value = float(e.value) + float(penalty @ (z[:n] + z[n:]))
         return value, np.concatenate([penalty + grad, penalty - grad])
 
-    z, best, lower = np.zeros(2 * n), float("inf"), -float("inf")
-    seen = [split(z)[0]]
-    for done in range(0, iterations, ROUND):
-        options = {"maxiter": min(ROUND, iterations - done), "maxcor": 20, "ftol": 0, "gtol": 0}
-        bounds = [(0, None)] * (2 * n)
-        z = minimize(split, z, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    looks: list[tuple[int, float, float]] = []
+    steps = count(1)
+
+    def look(k: int, z: Any) -> None:
         c = exact.certificate(torch.from_numpy(z[:n] - z[n:])[None].to(exact.device))
-        best = min(best, float(c.objective))
-        lower = max(lower, float(c.objective - c.gap))
-        seen.append(best)
-        if told is not None:
-            told(done + ROUND)
-    return Best(best, best - lower, seen[3 * (len(seen) - 1) // 4] - best)
+        looks.append((k, float(c.objective), float(c.objective - c.gap)))
+
+    def after(z: Any) -> None:
+        if (k := next(steps)) % ROUND == 0:
+            look(k, z)
+            if told is not None:
+                told(k)
+
+    z, left = np.zeros(2 * n), iterations
+    look(0, z)
+    bounds = [(0, None)] * (2 * n)
+    options = {"maxcor": 20, "ftol": 0, "gtol": 0, "maxfun": 2 * iterations}
+    while left > 0:  # a line search that fails ends it early; from there it begins afresh
+        end = minimize(split, z, jac=True, method="L-BFGS-B", bounds=bounds, callback=after,
+                       options={**options, "maxiter": left})  # fmt: skip
+        z, left = end.x, left - end.nit if end.nit else 0
+        look(iterations - left, z)
+    best = min(objective for _, objective, _ in looks)
+    lower = max(bound for _, _, bound in looks)
+    earlier = min(objective for k, objective, _ in looks if 4 * k <= 3 * iterations)
+    return Best(best, best - lower, earlier - best)

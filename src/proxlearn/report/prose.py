@@ -29,8 +29,10 @@ CLAIMS = {
 JUDGED = (
     "Iterations are to a mean relative gap at x over all problems. A stated number is reproduced "
     "where ours is at most a tenth larger, a baseline's where it is within a quarter; “almost N "
-    "times faster” where the ratio is at least half of N, “more than N times” where it is at least "
-    "N. Converged, without a level, means 10⁻⁶. FISTA's published step is 1/‖A‖, the right one 1/L."
+    "times faster” where the ratio is at least half of N, “more than N times” where it is at "
+    "least N. Converged, without a level, means 10⁻⁶. Norms have settled where they stay within a "
+    "tenth of their last value; a curve fluctuates where it rises above twice the smallest gap "
+    "before. FISTA's published step is 1/‖A‖, the right one 1/L."
 )
 
 
