@@ -17,7 +17,7 @@ import pytest
 import proxlearn as pl
 from proxlearn import experiments
 from proxlearn.cli import main
-from proxlearn.report import claims
+from proxlearn.report import claims, verdicts
 from proxlearn.report.counts import Results
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -118,7 +118,7 @@ def test_every_experiment_has_committed_results():
 def test_the_committed_verdicts_follow_from_the_rows():
     written = json.loads((RESULTS / "claims.json").read_text(encoding="utf-8"))
     assert [asdict(verdict) for verdict in claims.judge(RESULTS)] == written
-    assert not [claim["claim"] for claim in written if claim["verdict"] == claims.OPEN]
+    assert not [claim["claim"] for claim in written if claim["verdict"] == verdicts.OPEN]
     page = (RESULTS / "index.html").read_text(encoding="utf-8")
     for claim in written:
         assert escape(claim["claim"]) in page
@@ -129,9 +129,9 @@ def test_the_readme_counts_the_verdicts():
     written = json.loads((RESULTS / "claims.json").read_text(encoding="utf-8"))
     count = Counter(claim["verdict"] for claim in written)
     said = " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
-    assert f"Of {len(written)} of its statements {count[claims.YES]} are reproduced" in said
-    assert f"{count[claims.ONLY]} only with the paper's step" in said
-    assert f"and {count[claims.NO]} are not" in said
+    assert f"Of {len(written)} of its statements {count[verdicts.YES]} are reproduced" in said
+    assert f"{count[verdicts.ONLY]} only with the paper's step" in said
+    assert f"and {count[verdicts.NO]} are not" in said
 
 
 def test_what_is_said_of_the_step_quotes_the_rows():

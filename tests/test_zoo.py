@@ -8,7 +8,7 @@ import proxlearn as pl
 from proxlearn import zoo
 from proxlearn.comparison import compare
 from proxlearn.training.snapshot import describe_config, describe_family
-from proxlearn.zoo.recipes import RECIPES
+from proxlearn.zoo.recipes import LOW_LAMBDA, RECIPES
 from proxlearn.zoo.results import LEVELS, TESTS, suite_of
 
 REQUIRED = {"name", "command", "licence", "rule", "family", "config", "status", "training",
@@ -34,7 +34,8 @@ def test_the_card_agrees_with_the_recipe(name):
 def test_the_weights_do_on_fresh_problems_what_the_card_says(name):
     learned = pl.load(name)
     expected = learned.card["results"][suite_of(name)[0]][name]
-    problem = pl.families.GaussianLasso().sample(24, 77)
+    family = LOW_LAMBDA if name.startswith("lowlambda") else pl.families.GaussianLasso()
+    problem = family.sample(24, 77)
     result = compare(problem, {name: learned}, max_iter=max(k or 20 for k in expected) + 10)
     for eps, k in zip(LEVELS, expected, strict=True):
         found = result.iterations_to(name, eps)
