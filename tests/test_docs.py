@@ -136,7 +136,7 @@ def test_the_readme_counts_the_verdicts():
 
 def test_what_is_said_of_the_step_quotes_the_rows():
     results, cards = committed()
-    rows = re.findall(r"^\| ([^|]+) \| (\d[^|]+) \|(.+)\|$", text("paper.md"), re.M)
+    rows = re.findall(r"^\| ([^|]+) \| (\d+ / [^|]+) \|(.+)\|$", text("paper.md"), re.M)
     assert len(rows) == 3
     for row, name in zip(rows, ("logistic", "ionosphere", "spambase"), strict=True):
         assert row[0].startswith(PLACES[name].format(**cards[name]))
@@ -151,6 +151,33 @@ def test_what_is_said_of_the_step_quotes_the_rows():
         for cell, (step, optimizer) in zip(cells, shown, strict=True):
             counts = (results.to(name, step, optimizer, level) for level in (1e-3, 1e-6))
             assert cell == " / ".join(map(str, counts))
+
+
+def test_what_is_said_of_the_long_horizon_quotes_the_rows():
+    results, cards = committed()
+    methods = [
+        ("right step", "lowlambda-pa"),
+        ("right step", "logistic"),
+        ("right step", "fista"),
+        ("published step", "fista"),
+    ]
+    curves = [results.curve("cifar10", *method) for method in methods]
+    section = text("paper.md").split("## A long horizon")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (\d+) \|(.+)\|$", section, re.M)
+    assert [int(k) for k, _ in rows] == [25, 300, 2500, 10_000]
+    for k, cells in rows:
+        shown = [cell.strip() for cell in cells.split("|")]
+        assert shown == [f"{curve[int(k)]:.2g}" for curve in curves]
+    pa, fista = curves[0], curves[2]
+    assert pa.min() > 0.1
+    assert (pa[1000:] > fista[1000:]).all()
+    assert (results.curve("cifar10", "right step", "fista-restart") == fista).all()
+    for name in ("l2o-dm", "rnnprop"):
+        assert results.curve("cifar10", "right step", f"lowlambda-{name}")[-1] > 100
+    said = " ".join(section.split())
+    counts = [results.to("cifar10", "right step", name, 1e-2) for name in ("logistic", "fista")]
+    assert f"below 1e-2 after {counts[0]} iterations, FISTA after {counts[1]}" in said
+    assert re.search(r"lowered it by (\S+),", cards["cifar10"]["optimum"])[1] in said
 
 
 def test_what_is_said_of_convergence_quotes_the_rows():

@@ -11,6 +11,7 @@ import proxlearn as pl
 from browser import browser
 from proxlearn.comparison import compare
 from proxlearn.report import page, parquet
+from proxlearn.report.curves import COLOURS
 
 OPTIMIZERS = ["ista", "fista", "fista-restart", "lasso"]
 PHONE = (360, 740)
@@ -20,7 +21,7 @@ COLOURED = """
 const plot = document.querySelectorAll("figure.plot")[arguments[0]].plot;
 const canvas = plot.box.querySelector("canvas");
 const { place } = plot.panel.methods[arguments[1]];
-const colour = getComputedStyle(document.documentElement).getPropertyValue(`--c${place % 7}`);
+const colour = getComputedStyle(document.documentElement).getPropertyValue(`--c${place % 11}`);
 const hex = colour.match(/\\w\\w/g);
 const wanted = hex.map((h) => parseInt(h, 16));
 const copy = new OffscreenCanvas(canvas.width, canvas.height);
@@ -204,9 +205,12 @@ def test_text_can_be_read(shown, theme):
     """Contrast of at least 4.5 for text and 2.2 for curves, by the WCAG's formula."""
     shown.prefer(theme)
 
-    def light(variable):
+    def value(variable):
         script = "return getComputedStyle(document.documentElement).getPropertyValue(arguments[0])"
-        parts = re.findall(r"\w\w", shown.run(script, variable))
+        return shown.run(script, variable).strip()
+
+    def light(variable):
+        parts = re.findall(r"\w\w", value(variable))
         linear = [((int(p, 16) / 255 + 0.055) / 1.055) ** 2.4 for p in parts]
         return float(np.dot(linear, [0.2126, 0.7152, 0.0722])) + 0.05
 
@@ -215,9 +219,11 @@ def test_text_can_be_read(shown, theme):
         return b / a
 
     texts = {v: contrast(v) for v in ("--text", "--quiet", "--link", "--yes", "--no", "--partly")}
-    curves = {f"--c{i}": contrast(f"--c{i}") for i in range(7)}
+    curves = {f"--c{i}": contrast(f"--c{i}") for i in range(len(COLOURS))}
     assert min(texts.values()) > 4.5, texts
     assert min(curves.values()) > 2.2, curves
+    if theme == "light":  # the colours of the pictures
+        assert [value(name).upper() for name in curves] == list(COLOURS)
 
 
 def test_a_phone_needs_no_sideways_scrolling(shown):

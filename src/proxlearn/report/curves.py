@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, which readers with any colour vision can tell apart.
-COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# Okabe and Ito's colours, which readers with any colour vision can tell apart, and four more for
+# plots of many methods; `page.css` has the same.
+COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
+           "#882255", "#7A7A1F", "#767676", "#332288")  # fmt: skip
 LINES = ("-", "--", ":", "-.")
 FLOOR = 1e-12
 """Smallest relative gap that is drawn: F* is not known better."""

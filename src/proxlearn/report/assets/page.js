@@ -1,7 +1,7 @@
 "use strict";
 // Draws the plots of the page from the JSON in it, with their switches. Without it the tables remain.
 (() => {
-  const COLOURS = 7, CEILING = 1e3, FLOOR = 1e-12, LONG = 300;
+  const COLOURS = 11, CEILING = 1e3, FLOOR = 1e-12, LONG = 300;
   const DASHES = [[], [10, 4], [3, 3], [10, 3, 3, 3]];
   const AXES = [["k", "iterations"], ["g", "gradients"], ["t", "time"]];
   const plots = [];
