@@ -28,7 +28,6 @@ from proxlearn.report import parquet
 SCALES = ("quick", "paper")
 TOL = 1e-12
 """Relative gap to which F* is certified."""
-LEVELS = (1e-3, 1e-6)
 
 
 @dataclass(frozen=True)
@@ -197,7 +196,7 @@ class _Job:
             "count": max(self.counts.values()),
             "iterations": self.size.iterations,
             "optimizers": [{"name": n, "label": e.label(n)} for n in shown],
-            "levels": list(LEVELS),
+            "levels": list(e.levels),
             "notes": [*self._size_notes(), *e.notes, *self._value_notes()],
             "optimum": self._optimum_note(),
             "y": e.y,
