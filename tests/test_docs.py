@@ -106,8 +106,10 @@ def test_every_experiment_has_committed_results():
     for name, card in cards.items():
         assert card["scale"] == "paper"
         assert card["command"].startswith(f"proxlearn reproduce {name} --scale paper")
-        small = card["count"] < experiments.get(name).paper.count
+        experiment = experiments.get(name)
+        small = card["count"] < experiment.paper.count
         assert any("Smaller than the full size" in note for note in card["notes"]) >= small
+        assert card["levels"] == list(experiment.levels)
         for kind in ("parquet", "png", "svg"):
             assert (RESULTS / f"{name}.{kind}").stat().st_size > 1000
     tracked = [f for f in RESULTS.iterdir() if f.name != ".cache"]
