@@ -68,6 +68,12 @@ def joined(*parts: str) -> str:
     return "; ".join(filter(None, parts))
 
 
+def beside_fista(ours: Count, fista: Mapping[str, Count]) -> str:
+    """The counts of L2O-PA and of FISTA with each step, in words."""
+    counts = "; ".join(f"FISTA, {step}: {count}" for step, count in fista.items())
+    return f"L2O-PA {ours}; {counts}"
+
+
 def save(verdicts: list[Verdict], folder: Path) -> None:
     """Write the table as JSON, whole or not at all."""
     with replacing(folder / FILE) as temporary:
