@@ -204,6 +204,19 @@ def test_norms_are_of_one_rule(tmp_path):
         runner.run(tiny(measure="bias"), "quick", tmp_path, optimizers=["ista", "fista"])
 
 
+@pytest.mark.parametrize("points", [1, 3, 64])
+def test_objectives_are_those_of_the_iterates_however_many_wait(monkeypatch, points):
+    monkeypatch.setattr(record, "POINTS", points)
+    problem, fista = LASSO.block(0, 2, 0), pl.optimizers.get("fista")
+    rows = record.record_gap(problem, fista, 7)
+    exact = problem.to(torch.float64)
+    for k in (0, 2, 3, 7):
+        x = pl.solve(problem, fista, tol=0, max_iter=k, safeguard=False, polish=False).x
+        np.testing.assert_allclose(rows["objective"][k], exact.objective(x.double()), rtol=1e-12)
+    assert rows["gradients"].tolist() == [[k, k] for k in range(8)]
+    assert (np.diff(rows["seconds"]) >= 0).all()
+
+
 def test_norms_need_a_rule_of_the_scheme():
     with pytest.raises(InputError, match="need a rule of the scheme"):
         record.record_bias(LASSO.block(0, 1, 0), pl.optimizers.get("adam"), 3)
