@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format docs bench zoo clean distclean
+.PHONY: help setup build wheel sanitize demo test lint format docs bench zoo clean distclean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -7,6 +7,10 @@ DEMO_ARGS ?= --out demo-out
 BENCH_ARGS ?=
 TEST_ARGS ?=
 WORKERS ?= 2
+SANITIZE_TESTS ?= tests/core
+# Which instruction sets "make build" builds the compiled core for: all, native, base, v2, v3 or v4.
+# Without it: those of the last time, at first native.
+ISA ?=
 
 # Two set-ups at once would disturb each other: the second waits where flock exists.
 LOCK := $(shell command -v flock >/dev/null 2>&1 && echo flock pyproject.toml)
@@ -29,18 +33,42 @@ setup:  ## create .venv with the pinned dependencies (cheap to repeat)
 	mkdir -p .venv
 	touch .venv/.unfinished
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet -c constraints.txt hatchling editables
-	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation \
-		-e '.[dev,plot,sklearn,peers,docs]'
+	$(BIN)/python tools/build_backend.py --requirements > .venv/requirements.txt
+	$(BIN)/python -m pip install --quiet -c constraints.txt -r .venv/requirements.txt
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet -c constraints.txt \
+		--no-build-isolation -e '.[dev,plot,sklearn,peers,docs]'
 	mv .venv/.unfinished $@
 
-demo: setup  ## solve the demonstration problems and write a report (DEMO_ARGS)
+build: setup  ## bring the compiled core up to date with its sources (ISA)
+	@$(LOCK) $(BIN)/python tools/build_backend.py $(ISA)
+
+wheel: setup  ## build what users install, for all instruction sets, into dist/
+	@rm -rf dist
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps \
+		--wheel-dir dist .
+	@ls dist/*.whl
+
+# The package with its core under the address and undefined-behaviour sanitizers is installed below
+# build/sanitize and found before the one in src. Python itself frees not everything at its exit, so
+# leaks are not looked for. libstdc++ comes first for the exceptions of other libraries.
+SANITIZED := $(CURDIR)/build/sanitize
+SANITIZERS = $(foreach name,libasan.so libubsan.so libstdc++.so,$(shell $${CC:-cc} -print-file-name=$(name)))
+sanitize: setup  ## run tests of the compiled core under the sanitizers (SANITIZE_TESTS)
+	rm -rf $(SANITIZED)
+	PATH="$(CURDIR)/$(BIN):$$PATH" meson setup $(SANITIZED) . -Dsanitize=true -Disa=native \
+		--prefix=$(SANITIZED)/prefix -Dpython.purelibdir=package -Dpython.platlibdir=package >/dev/null
+	PATH="$(CURDIR)/$(BIN):$$PATH" meson install --quiet -C $(SANITIZED)
+	$(ONE_THREAD) PYTHONPATH=$(SANITIZED)/prefix/package PYTHONMALLOC=malloc \
+		LD_PRELOAD="$(SANITIZERS)" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+		$(BIN)/python -m pytest $(SANITIZE_TESTS)
+
+demo: build  ## solve the demonstration problems and write a report (DEMO_ARGS)
 	$(ONE_THREAD) $(BIN)/python -m proxlearn demo $(DEMO_ARGS)
 
 test: lint  ## lint, then tests and doctests (TEST_ARGS, WORKERS)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) $(TEST_ARGS)
 
-lint: setup  ## ruff and mypy
+lint: build  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -49,17 +77,17 @@ format: setup  ## let ruff fix and format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: setup  ## build the documentation into docs/_build/html; warnings are errors
+docs: build  ## build the documentation into docs/_build/html; warnings are errors
 	@rm -rf docs/api  # generated: pages of what is gone would be warnings
 	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
 	@echo "wrote docs/_build/html/index.html (open it in a browser)"
 
-bench: setup  ## what a gradient costs, and other solvers on the same problems (BENCH_ARGS)
+bench: build  ## what a gradient costs, and other solvers on the same problems (BENCH_ARGS)
 	$(BIN)/python benchmarks/gradient.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/peers.py --markdown docs/benchmarks-table.md $(BENCH_ARGS)
 
-zoo: setup  ## train and measure all shipped models again, into zoo/ (hours; resumes)
+zoo: build  ## train and measure all shipped models again, into zoo/ (hours; resumes)
 	$(BIN)/python -m proxlearn.zoo --out zoo
 
 clean:  ## remove outputs and caches
