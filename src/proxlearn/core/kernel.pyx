@@ -4,7 +4,7 @@
 import numpy as np
 
 from libc.float cimport DBL_EPSILON
-from libc.math cimport INFINITY, copysign, fabs, isfinite
+from libc.math cimport INFINITY, copysign, fabs, isfinite, sqrt
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
@@ -20,6 +20,8 @@ cdef extern from "maths.h" nogil:
     double logistic_value(double *s, double *y, double *z, double *d, double t, long m) noexcept
     void logistic_state(double *s, double *y, double *z, double *t, double *h, double *u, long m) noexcept
     double entropy(double *s, double *t, double scale, long m) noexcept
+    double largest_float(float *a, long n) noexcept
+    double largest_double(double *a, long n) noexcept
     double squares_value(double *s, double *b, double *z, double *d, double t, long m) noexcept
     void squares_state(double *s, double *b, double *z, double *e, double *u, long m) noexcept
     void correlate_tall_float(float *a, long ld, double *u, double *c, long m, long n) noexcept
@@ -41,3 +43,11 @@ include "loss.pxi"
 include "penalty.pxi"
 include "model.pxi"
 include "loop.pxi"
+
+
+def largest_magnitude(array):
+    """The largest absolute value of a contiguous array of float32 or float64; NaN if one is NaN."""
+    cdef Py_ssize_t address = array.ctypes.data, count = array.size
+    if array.dtype == np.float32:
+        return largest_float(<float *> address, count)
+    return largest_double(<double *> address, count)

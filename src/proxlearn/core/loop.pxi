@@ -45,12 +45,17 @@ cdef class Solver:
     cdef bint correlated    # True where c belongs to x
     cdef bint unit_weights, homogeneous
     cdef Py_ssize_t free_count
+    cdef Py_ssize_t *free_ones  # positions of the unpenalised columns
+    cdef double *free_length
+    cdef double *free_step
+    cdef double *free_gram
     cdef double *direction  # (m,): a strictly feasible direction of the dual, or NULL
     cdef double *slope      # (n,): A^T (s direction)
     cdef readonly double objective, bound, gap, worst, scale, level
     cdef readonly Py_ssize_t iterations, models
     cdef readonly double passes
     cdef readonly int status
+    cdef bint bounded  # True once a dual point was feasible
     cdef object kept
 
     def __cinit__(self, Data A, Loss f, Separable r, double[::1] start=None):
@@ -74,7 +79,9 @@ cdef class Solver:
     def __dealloc__(self):
         for pointer in (<size_t> self.x, <size_t> self.c, <size_t> self.score, <size_t> self.picked,
                         <size_t> self.inside, <size_t> self.z, <size_t> self.dz, <size_t> self.D,
-                        <size_t> self.v, <size_t> self.g, <size_t> self.d, <size_t> self.live):
+                        <size_t> self.v, <size_t> self.g, <size_t> self.d, <size_t> self.live,
+                        <size_t> self.free_ones, <size_t> self.free_length, <size_t> self.free_step,
+                        <size_t> self.free_gram):
             free(<void *> <size_t> pointer)
 
     def restart(self, double[::1] start=None):
@@ -91,8 +98,6 @@ cdef class Solver:
             if self.x[j] != 0.0 or self.r.is_free(j):
                 self.picked[count] = j
                 count += 1
-        self.bound = -INFINITY
-        self.level = 0.0
         self.join(count)
 
     def solution(self, double[::1] out):
@@ -103,6 +108,18 @@ cdef class Solver:
         """Counts of the work done."""
         return {"columns": self.A.k, "sweeps": self.model.sweeps, "newton": self.model.newton_steps,
                 "factorisations": self.model.factorisations, "passes": self.passes}
+
+    def round_to_single(self):
+        """Round x to float32, and certify what comes out with the bound that is there."""
+        cdef Py_ssize_t j, p
+        for j in range(self.n - self.A.intercept):
+            self.x[j] = <float> self.x[j]
+        for p in range(self.A.k):
+            self.v[p] = self.x[self.A.index[p]]
+        self.A.predict(self.v, self.z)
+        self.objective = self.f.value(self.z, NULL, 0.0) + self.r.value(self.x)
+        self.gap = max(self.objective - self.bound, 0.0)
+        self.correlated = False
 
     def predictions(self, double[::1] out):
         """Copy z = A x."""
@@ -120,11 +137,15 @@ cdef class Solver:
         for p in range(self.model.k):
             self.model.penalise(p, self.r, self.A.index[self.live[p]])
         self.model.forget_factor()
-        self.bound = -INFINITY
 
-    def solve(self, double tol, Py_ssize_t max_iter, double seconds=INFINITY, double anticipate=1.0):
-        """Run until the gap is at most tol times the objective."""
+    def solve(self, double tol, Py_ssize_t max_iter, double level, double seconds=INFINITY, double anticipate=1.0):
+        """Run until the gap is at most tol times the objective.
+
+        `level` is F(0), or F at the feasible point nearest to 0: a gap of machine precision
+        times it is always enough. `anticipate` is the factor by which l1 fell since the last solve.
+        """
         cdef double until = now() + seconds
+        self.level = level
         self.iterations = self.models = 0
         self.passes = 0.0
         with nogil:
@@ -135,6 +156,8 @@ cdef class Solver:
         cdef double allowed, target = 0.0, outside, last = INFINITY
         cdef Py_ssize_t joined, stalled = 0
         self.homogeneous = self.r.is_homogeneous()
+        self.bound, self.bounded = 0.0, False  # the losses and the penalty are never negative
+        self.list_free()
         if not self.correlated and self.A.k > 0:
             self.evaluate()
             self.improve(0.0, 1e-2, until)
@@ -156,8 +179,9 @@ cdef class Solver:
                 target, stalled = min(0.3 * outside, 0.03 * self.scale), 0
             else:
                 target = min(0.1 * tol * self.scale, 0.01 * target if target > 0 else INFINITY)
-                if self.bound == -INFINITY and self.worst <= tol * self.scale * 1e-3:
-                    return SOLVED if tol > 0 and self.worst <= tol * self.level else MAX_ITER
+                if not self.bounded and tol > 0 and self.worst <= tol * self.gradient_at_zero():
+                    self.gap = INFINITY
+                    return SOLVED
                 stalled = stalled + 1 if self.objective >= last else 0
                 if stalled >= 3:
                     return MAX_ITER
@@ -195,7 +219,7 @@ cdef class Solver:
         if not self.correlated:
             self.A.predict(self.v, self.z)
             self.f.differentiate(self.z)
-            if self.has_free():
+            if self.free_count > 0:
                 self.A.correlate_working(self.f.u, self.g)
                 self.balance()
                 self.A.correlate(self.f.u, self.c)
@@ -207,8 +231,6 @@ cdef class Solver:
             self.passes += 1
             self.correlated = True
         self.objective = self.f.value(self.z, NULL, 0.0) + self.r.value(self.x)
-        if self.level == 0.0:
-            self.level = self.objective
         self.scale = self.worst = 0.0
         for j in range(self.n):
             self.scale = max(self.scale, fabs(self.c[j]))
@@ -218,22 +240,26 @@ cdef class Solver:
         return 0
 
     cdef void lower_bound(self) noexcept nogil:
-        """The largest dual value so far; minus infinity while no dual point is feasible."""
-        cdef double t = self.r.dual_scale(self.c), value
-        if self.homogeneous:
-            t = self.f.best_scale(t)
-        else:
-            t = min(t, 1.0)
+        """Raise the lower bound on F* to the dual value, where the dual point can be made feasible."""
+        cdef double *c = self.c
+        cdef double t = self.dual_scale(c), value
         if t <= 0.0 and self.direction != NULL:
-            t = self.move_inside()
-        if t <= 0.0:
-            return
-        value = self.f.dual_value(t) - self.r.conjugate(self.c, t)
-        if value > self.bound:
-            self.bound = value
+            c = self.score
+            self.move_inside(c)
+            t = self.dual_scale(c)
+        if t > 0.0:
+            self.bounded = True
+            value = self.f.dual_value(t) - self.r.conjugate(c, t)
+            if value > self.bound:
+                self.bound = value
 
-    cdef double move_inside(self) noexcept nogil:
-        """Move the dual point along the strictly feasible direction until it is feasible."""
+    cdef double dual_scale(self, double *c) noexcept nogil:
+        """The multiple of the dual point that gives the bound; 0 where none is feasible."""
+        cdef double largest = self.r.dual_scale(c)
+        return self.f.best_scale(largest) if self.homogeneous else min(largest, 1.0)
+
+    cdef void move_inside(self, double *c) noexcept nogil:
+        """Move the dual point along the strictly feasible direction until it is feasible, with c."""
         cdef Py_ssize_t j, i
         cdef double most = 0.0
         for j in range(self.n):
@@ -243,18 +269,45 @@ cdef class Solver:
             self.dz[i] = -most * self.direction[i]
         self.f.shift(self.dz)
         for j in range(self.n):
-            self.c[j] += most * self.slope[j]
-            if self.r.l2[j] == 0 and self.r.upper[j] == INFINITY and self.c[j] > self.r.l1[j]:
-                self.c[j] = self.r.l1[j]  # what is left is rounding
-        self.correlated = False
-        return self.f.best_scale(self.r.dual_scale(self.c)) if self.homogeneous else min(self.r.dual_scale(self.c), 1.0)
+            c[j] = self.c[j] + most * self.slope[j]
+            if self.r.l2[j] == 0 and self.r.upper[j] == INFINITY and c[j] > self.r.l1[j]:
+                c[j] = self.r.l1[j]  # what is left is rounding
+        self.correlated = False  # the loss keeps the moved dual point
 
-    cdef bint has_free(self) noexcept nogil:
-        cdef Py_ssize_t p
+    cdef double gradient_at_zero(self) noexcept nogil:
+        """The largest entry of A^T u at predictions of 0."""
+        cdef Py_ssize_t j
+        cdef double most = 0.0
+        memset(self.dz, 0, self.m * sizeof(double))
+        self.f.differentiate(self.dz)
+        self.A.correlate(self.f.u, self.score)
+        self.passes += 1
+        self.correlated = False
+        for j in range(self.n):
+            most = max(most, fabs(self.score[j]))
+        return most
+
+    cdef int list_free(self) except -1 nogil:
+        """List the positions of the unpenalised columns, and compute their lengths."""
+        cdef Py_ssize_t p, i, count = 0
+        for p in range(self.A.k):
+            count += self.r.is_free(self.A.index[p])
+        self.free_count = count
+        if count == 0:
+            return 0
+        self.free_ones = <Py_ssize_t *> resized(self.free_ones, count, sizeof(Py_ssize_t))
+        self.free_length = <double *> resized(self.free_length, count, sizeof(double))
+        self.free_step = <double *> resized(self.free_step, count, sizeof(double))
+        self.free_gram = <double *> resized(self.free_gram, count * count, sizeof(double))
+        i = 0
         for p in range(self.A.k):
             if self.r.is_free(self.A.index[p]):
-                return True
-        return False
+                self.free_ones[i] = p
+                i += 1
+        self.A.gram(NULL, self.free_ones, count, 0, self.free_gram, count)
+        for i in range(count):
+            self.free_length[i] = sqrt(self.free_gram[i * count + i])
+        return 0
 
     cdef int balance(self) except -1 nogil:
         """Make the dual point orthogonal to the unpenalised columns Z, where r* is finite only at 0.
@@ -262,10 +315,41 @@ cdef class Solver:
         One Newton step on them, in the dual: u' = u - D Z w with Z' D Z w = Z' u, and once more
         for the rounding of the first.
         """
+        cdef Py_ssize_t i, again
+        cdef int count = self.free_count, one = 1, info = 0
+        cdef double *H = self.free_gram
+        self.f.curvature(self.D)
+        self.A.gram(self.D, self.free_ones, count, 0, H, count)
+        for i in range(count):
+            H[i * count + i] += 1e-15 * H[i * count + i]
+            if H[i * count + i] <= 0.0:
+                H[i * count + i] = 1.0
+        dpotrf("U", &count, H, &count, &info)
+        if info != 0:
+            return 0
+        for again in range(2):
+            if again > 0:
+                self.A.correlate_working(self.f.u, self.d)
+            for i in range(count):
+                self.free_step[i] = (self.d if again > 0 else self.g)[self.free_ones[i]]
+            dpotrs("U", &count, &one, H, &count, self.free_step, &count, &info)
+            memset(self.d, 0, self.A.k * sizeof(double))
+            for i in range(count):
+                if not isfinite(self.free_step[i]):
+                    return 0
+                self.d[self.free_ones[i]] = self.free_step[i]
+            self.A.predict(self.d, self.dz)
+            self.f.shift(self.dz)
         return 0
 
     cdef void drop_rounding(self) noexcept nogil:
-        pass
+        """Set c to 0 on the unpenalised columns where it is the rounding of a sum of m products."""
+        cdef Py_ssize_t i, j
+        cdef double size = sqrt(dot(self.f.u, self.f.u, self.m))
+        for i in range(self.free_count):
+            j = self.A.index[self.free_ones[i]]
+            if fabs(self.c[j]) <= 1e3 * DBL_EPSILON * self.free_length[i] * size:
+                self.c[j] = 0.0
 
     cdef Py_ssize_t grow(self, double anticipate, double *outside) except -1 nogil:
         """Let the columns that violate their optimality condition most join the working set."""

@@ -184,6 +184,21 @@ static inline void squares_state(const double *restrict s, const double *restric
     }
 }
 
+/* The largest magnitude of n numbers; NaN if one of them is NaN, since x * 0 is not 0 then. */
+#define LARGEST(T)                                                       \
+    static inline double largest_##T(const T *restrict a, long n) {      \
+        T most = 0, spoiled = 0;                                         \
+        _Pragma("omp simd reduction(max : most) reduction(+ : spoiled)") \
+        for (long i = 0; i < n; i++) {                                   \
+            T v = a[i] < 0 ? -a[i] : a[i];                               \
+            most = v > most ? v : most;                                  \
+            spoiled += v * 0;                                            \
+        }                                                                \
+        return spoiled == 0 ? (double)most : NAN;                        \
+    }
+LARGEST(float)
+LARGEST(double)
+
 /* The four products of a dense matrix in the precision of its entries, summed in float64.
  * "tall" means that a column is contiguous (Fortran order), "flat" that a row is (C order). */
 #define DENSE_KERNELS(T)                                                                          \
