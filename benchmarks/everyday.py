@@ -55,6 +55,19 @@ class Report:
         print(f"{record['row']:<32} {cells[2]:>8} ms, {against} {note}".rstrip(), flush=True)
         self.save()
 
+    def adapters(self) -> dict:
+        return adapters(self.options)
+
+    def finish(self, what: str, title: str, head, lines, results, left: int = 1) -> None:
+        """Print and save the only table of a command other than the rows."""
+        self.say("")
+        print(tables.plain(title, head, lines, left))
+        if self.options.json:
+            held = self.facts | {"what": what, "results": results}
+            write(self.options.json, json.dumps(held, indent=1))
+        if self.options.markdown:
+            write(self.options.markdown, tables.markdown(title, head, lines, left))
+
     def save(self) -> None:
         held = self.facts | {"results": self.records}
         if self.options.json:

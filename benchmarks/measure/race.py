@@ -1,15 +1,15 @@
 """All solvers of a row, calibrated and then timed in turns."""
 
-import gc
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from measure.calibration import Cache, Found, gap_of, search, warm_up
+from measure.clock import in_turns
 from measure.solvers import PEERS, variants
 from measure.solvers.ours import variant as adapted
 from measure.solvers.variant import Errors, Variant
@@ -33,7 +33,6 @@ class Entry:
     repeats: int = 3
     seconds: list[float] = field(default_factory=list)
     gap: float = np.inf
-    prepared: Any = None
     result: Any = None
 
     @property
@@ -45,10 +44,6 @@ class Entry:
         if not self.seconds:
             return np.inf
         return float(min(self.seconds) if statistic == "min" else np.median(self.seconds))
-
-    def enough(self, budget: float, most: int) -> bool:
-        runs = len(self.seconds)
-        return runs >= self.repeats and (sum(self.seconds) >= budget or runs >= most)
 
 
 @dataclass(frozen=True)
@@ -117,35 +112,22 @@ def row(task: Task, adapters: dict, rules: Rules, cache: Cache, say=lambda text:
             own.append(Entry(variant, found))
         running = [e for e in own if e.found.tol is not None] + _selected(peers)
         say(f"{task.name}: timing {len(running)} solvers")
-        _in_turns(task, running, rules)
+        _timed(task, running, rules)
         return own + peers
 
 
-def _in_turns(task: Task, running: list[Entry], rules: Rules) -> None:
-    for entry in running:  # untimed: compiles, fills caches, and gives the answer that is judged
-        entry.prepared = entry.variant.prepare(task)
-        entry.result = entry.variant.run(entry.prepared, entry.found.tol)
-    turn = 0
-    gc.collect()
-    gc.disable()
-    try:
-        while waiting := [e for e in running if not e.enough(rules.budget, rules.most)]:
-            first = turn % len(waiting)
-            for entry in waiting[first:] + waiting[:first]:
-                began = time.perf_counter()
-                result = entry.variant.run(entry.prepared, entry.found.tol)
-                entry.seconds.append(time.perf_counter() - began)
-                entry.result = result
-            turn += 1
-    finally:
-        gc.enable()
-    for entry in running:
-        if isinstance(entry.result, Errors):
-            entry.gap = entry.found.gap
+def _timed(task: Task, running: list[Entry], rules: Rules) -> None:
+    prepared = [e.variant.prepare(task) for e in running]
+    runs = [partial(e.variant.run, p, e.found.tol) for e, p in zip(running, prepared, strict=True)]
+    least = [e.repeats for e in running]
+    seconds, results = in_turns(runs, least, rules.budget, rules.most)
+    for i, entry in enumerate(running):
+        entry.seconds, entry.result = seconds[i], results[i]
+        if isinstance(results[i], Errors):
+            entry.gap = entry.found.gap  # its paths were judged in the calibration
         else:
             tol = entry.found.tol
-            entry.gap = gap_of(entry.variant, task, entry.prepared, tol, entry.result)
-        entry.prepared = None
+            entry.gap = gap_of(entry.variant, task, prepared[i], tol, results[i])
     _compare_errors(running)
 
 

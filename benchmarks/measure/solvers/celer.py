@@ -1,10 +1,11 @@
 """celer: working sets and dual extrapolation; prox Newton for logistic regression."""
 
+from functools import partial
+
 import numpy as np
-from celer import LassoCV
 from celer.homotopy import celer_path
 
-from measure.solvers.variant import Errors, Variant
+from measure.solvers.variant import Variant, by_folds, same
 from measure.task import Answer, Task
 
 NAME, PACKAGE = "celer", "celer"
@@ -13,7 +14,12 @@ MAX_OUTER, MAX_EPOCHS = 10_000, 1_000_000
 
 def variants(task: Task) -> list[Variant]:
     if task.kind == "cv":
-        return [_cross_validation()]
+        # Its LassoCV does not run with newer releases of scikit-learn.
+        limits = {"max_iter": MAX_OUTER, "max_epochs": MAX_EPOCHS}
+        return [
+            by_folds(NAME, name, partial(_with_intercept, prune=prune, **limits))
+            for name, prune in (("celer_path, pruning", True), ("celer_path, no pruning", False))
+        ]
     if task.loss == "logistic":
         # celer has no unpenalised intercept for the logistic loss.
         return [] if task.intercept else [_path(newton=newton) for newton in (False, True)]
@@ -39,7 +45,7 @@ def _path(p0: int = 10, prune: bool = True, newton: bool = False) -> Variant:
         )  # fmt: skip
 
     kind = ", prox Newton" if newton else (f", p0 {p0}" + ("" if prune else ", no pruning"))
-    return Variant(NAME, "celer_path" + kind, lambda task: task, run)
+    return Variant(NAME, "celer_path" + kind, same, run)
 
 
 def _with_intercept(task: Task, tol: float, **options) -> Answer:
@@ -52,17 +58,3 @@ def _with_intercept(task: Task, tol: float, **options) -> Answer:
     options |= {"l1_ratio": task.l1_ratio, "positive": task.positive, "tol": tol}
     coefs = celer_path(X, task.y - middle, "lasso", alphas=task.alphas, **options, **offsets)[1].T
     return Answer(coefs, middle - coefs @ mean)
-
-
-def _cross_validation() -> Variant:
-    limits = {"max_iter": MAX_OUTER, "max_epochs": MAX_EPOCHS}
-
-    def run(task: Task, tol: float) -> Errors:
-        options = {"alphas": task.alphas, "cv": len(task.folds), "tol": tol}
-        fit = LassoCV(**options, **limits).fit(task.X, task.y)
-        return Errors(fit.mse_path_, fit.coef_, fit.intercept_)
-
-    def folds(task: Task, tol: float) -> list[Answer]:
-        return [_with_intercept(part, tol, prune=True, **limits) for part in task.parts()]
-
-    return Variant(NAME, "LassoCV", lambda task: task, run, folds=folds)

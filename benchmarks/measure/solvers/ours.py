@@ -47,6 +47,10 @@ class Proxlearn:
         problem = pl.logistic(X, y, lams[0]) if loss == "logistic" else pl.lasso(X, y, lams[0])
         return pl.path(problem, lams, tol=tol).x
 
+    def batch(self, X, Y, lam, tol) -> Any:
+        """Coefficients (B, n) of problems with targets Y (B, m) that share X."""
+        return pl.solve(pl.lasso(X, Y, lam), tol=tol).x
+
     def cv(self, X, y, alphas, folds, tol) -> Any:
         """Mean squared errors (K, folds), and coefficients and intercept at the best alpha."""
         from proxlearn.sklearn import LassoCV

@@ -1,25 +1,28 @@
 """scikit-learn: coordinate descent with and without a Gram matrix, LARS, liblinear, SAGA."""
 
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.linear_model import ElasticNet, LassoCV, LogisticRegression, enet_path, lars_path
 
-from measure.solvers.variant import EXACT, MAX_ITER, Errors, Variant
+from measure.solvers.variant import EXACT, MAX_ITER, Errors, Variant, by_folds, same
 from measure.task import Answer, Task
 
 NAME, PACKAGE = "scikit-learn", "scikit-learn"
 GRAM_UP_TO, LARS_UP_TO = 3000, 12_000
 """Columns up to which a Gram matrix and LARS are tried."""
-LIBLINEAR_SCALES = (1e2, 1e4)
+LIBLINEAR_SCALES = (1e5, 1e6)
 """liblinear penalises the intercept; dividing it by such a number makes that harmless."""
 
 
 def variants(task: Task) -> list[Variant]:
     if task.kind == "cv":
-        grams = [False, "auto"] if not task.sparse else [False]
-        return [_cross_validation(gram) for gram in grams]
+        if task.sparse:
+            return [_cross_validation(False)]
+        lars = [by_folds(NAME, "lars_path", _lars_intercept, grid=EXACT)] if _fits(task) else []
+        return [*lars, _cross_validation(False), _cross_validation("auto")]
     if task.kind == "logistic-path":
         return [_liblinear_path(), _saga_path()]
     if task.loss == "logistic":
@@ -29,9 +32,14 @@ def variants(task: Task) -> list[Variant]:
     if task.intercept:
         return [_estimator(False), *([_estimator(True)] if gram else [])]
     found = [_descent(False), *([_descent(True)] if gram else [])]
-    if not task.sparse and task.l2_ratio == 0 and task.n <= LARS_UP_TO:
-        found.append(_lars())
+    if _fits(task) and task.l2_ratio == 0 and not task.positive:
+        found.append(Variant(NAME, "lars_path", same, _lars, grid=EXACT))
     return found
+
+
+def _fits(task: Task) -> bool:
+    """Whether LARS suits the data."""
+    return not task.sparse and task.n <= LARS_UP_TO
 
 
 def _descent(gram: bool) -> Variant:
@@ -47,11 +55,7 @@ def _descent(gram: bool) -> Variant:
         )[1]  # fmt: skip
 
     name = "enet_path, Gram" if gram else "enet_path"
-    return Variant(NAME, name, _no_copy, run, lambda coefs: Answer.path(coefs.T))
-
-
-def _no_copy(task: Task) -> Task:
-    return task
+    return Variant(NAME, name, same, run, lambda coefs: Answer.path(coefs.T))
 
 
 def _estimator(gram: bool) -> Variant:
@@ -62,30 +66,31 @@ def _estimator(gram: bool) -> Variant:
         ).fit(task.X, task.y)  # fmt: skip
 
     name = "Lasso, Gram" if gram else "Lasso"
-    return Variant(NAME, name, _no_copy, run, _fitted)
+    return Variant(NAME, name, same, run, _fitted)
 
 
 def _fitted(model) -> Answer:
     return Answer.one(model.coef_, model.intercept_)
 
 
-def _lars() -> Variant:
+def _lars(task: Task, tol: float) -> Answer:
     """LARS follows the exact path; between two of its points coefficients are linear in lam."""
+    options = {"method": "lasso", "max_iter": 100_000, "alpha_min": task.alphas[-1]}
+    if len(task.lams) == 1:
+        return Answer.one(lars_path(task.X, task.y, return_path=False, **options)[2])
+    alphas, _, coefs = lars_path(task.X, task.y, **options)
+    at = np.interp(-task.alphas, -alphas, np.arange(len(alphas)))
+    low = np.minimum(at.astype(int), max(len(alphas) - 2, 0))
+    high = np.minimum(low + 1, len(alphas) - 1)
+    share = at - low
+    return Answer.path((coefs[:, low] * (1 - share) + coefs[:, high] * share).T)
 
-    def run(task: Task, tol: float):
-        options = {"method": "lasso", "positive": task.positive, "max_iter": 100_000}
-        one = len(task.lams) == 1
-        alphas, _, coefs = lars_path(
-            task.X, task.y, alpha_min=task.alphas[-1], return_path=not one, **options
-        )
-        if one:
-            return coefs[None]
-        at = np.interp(-task.alphas, -alphas, np.arange(len(alphas)))
-        low = np.minimum(at.astype(int), len(alphas) - 2)
-        share = at - low
-        return (coefs[:, low] * (1 - share) + coefs[:, low + 1] * share).T
 
-    return Variant(NAME, "lars_path", _no_copy, run, Answer.path, grid=EXACT)
+def _lars_intercept(task: Task, tol: float) -> Answer:
+    mean, middle = task.X.mean(0), task.y.mean()
+    centred = replace(task, X=np.asfortranarray(task.X - mean), y=task.y - middle)
+    coefs = _lars(centred, tol).coefs
+    return Answer(coefs, middle - coefs @ mean)
 
 
 def model(task: Task, lam: float, tol: float, solver: str, **options) -> LogisticRegression:
@@ -152,7 +157,7 @@ def _cross_validation(gram) -> Variant:
         return [_intercept_path(part, tol, gram) for part in task.parts()]
 
     name = "LassoCV" if gram is False else "LassoCV, Gram"
-    return Variant(NAME, name, _no_copy, run, folds=folds)
+    return Variant(NAME, name, same, run, folds=folds)
 
 
 def _intercept_path(task: Task, tol: float, gram) -> Answer:

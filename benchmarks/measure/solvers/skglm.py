@@ -1,13 +1,13 @@
 """skglm: coordinate descent with Anderson acceleration or a Gram matrix; prox Newton."""
 
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from skglm.datafits import Logistic, Quadratic
 from skglm.penalties import L1, L1_plus_L2
 from skglm.solvers import AndersonCD, GramCD, ProxNewton
 
-from measure.solvers.variant import Errors, Variant, fold_errors
+from measure.solvers.variant import Variant, by_folds, same
 from measure.task import Answer, Task
 
 NAME, PACKAGE = "skglm", "skglm"
@@ -16,7 +16,9 @@ GRAM_UP_TO = 3000
 
 def variants(task: Task) -> list[Variant]:
     if task.kind == "cv":
-        return [_cross_validation()]
+        # It has no cross-validation of paths.
+        solvers = {"AndersonCD": _anderson, "AndersonCD, p0 100": _large}
+        return [by_folds(NAME, k, partial(solve, solver=v)) for k, v in solvers.items()]
     if task.loss == "logistic":
         return [_path("ProxNewton", _newton), _path("AndersonCD", _anderson)]
     found = [_path("AndersonCD", _anderson), _path("AndersonCD, p0 100", _large)]
@@ -47,7 +49,7 @@ def _cyclic(task: Task, tol: float):
 
 
 def _path(settings: str, solver) -> Variant:
-    return Variant(NAME, settings, lambda task: task, lambda task, tol: solve(task, tol, solver))
+    return Variant(NAME, settings, same, partial(solve, solver=solver))
 
 
 def solve(task: Task, tol: float, solver) -> Answer:
@@ -66,23 +68,3 @@ def solve(task: Task, tol: float, solver) -> Answer:
         found.append(w)
     stacked = np.stack(found)
     return Answer(stacked[:, : task.n], stacked[:, task.n :].sum(1))
-
-
-def _cross_validation() -> Variant:
-    """It has no cross-validation of paths: a path on each training part, then the chosen alpha."""
-
-    def run(prepared, tol: float) -> Errors:
-        task, parts = prepared
-        mse = fold_errors(task, lambda part: solve(part, tol, _anderson), parts)
-        best = mse.mean(1).argmin()
-        chosen = solve(_at(task, best), tol, _anderson)
-        return Errors(mse, chosen.coefs[0], float(chosen.intercepts[0]))
-
-    def folds(prepared, tol: float) -> list[Answer]:
-        return [solve(part, tol, _anderson) for part in prepared[1]]
-
-    return Variant(NAME, "AndersonCD", lambda task: (task, task.parts()), run, folds=folds)
-
-
-def _at(task: Task, k: int) -> Task:
-    return replace(task, lams=task.lams[k : k + 1], folds=())

@@ -1,7 +1,7 @@
 """One setting of one solver."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,22 +47,32 @@ class Errors:
     intercept: float
 
 
-def one(task: Task):
-    """What a solver of one problem needs."""
+def same(task: Task) -> Task:
+    """For solvers whose favourite layout is the task's own: Fortran order, or CSC."""
     return task
 
 
-def centred(X: np.ndarray, y: np.ndarray):
-    """X and y without their means, and the means."""
-    mean, middle = X.mean(0), y.mean()
-    return np.asfortranarray(X - mean), y - middle, mean, middle
+def by_folds(
+    solver: str, settings: str, path: Callable[[Task, float], Answer], **options
+) -> Variant:
+    """A cross-validation from a path solver: all training parts, then the best alpha.
 
+    The training parts are made outside of the clock.
+    """
 
-def fold_errors(task: Task, path: Callable[[Task], Answer], parts: list[Task]) -> np.ndarray:
-    """Mean squared errors (K, folds) of a path solver on the held-out parts."""
-    columns = []
-    for part, (_, test) in zip(parts, task.folds, strict=True):
-        found = path(part)
-        predicted = task.X[test] @ found.coefs.T + found.intercepts
-        columns.append(np.square(task.y[test][:, None] - predicted).mean(0))
-    return np.column_stack(columns)
+    def run(prepared, tol: float) -> Errors:
+        task, parts = prepared
+        columns = []
+        for part, (_, test) in zip(parts, task.folds, strict=True):
+            found = path(part, tol)
+            predicted = task.X[test] @ found.coefs.T + found.intercepts
+            columns.append(np.square(task.y[test][:, None] - predicted).mean(0))
+        mse = np.column_stack(columns)
+        best = mse.mean(1).argmin()
+        chosen = path(replace(task, lams=task.lams[best : best + 1], folds=()), tol)
+        return Errors(mse, chosen.coefs[0], float(chosen.intercepts[0]))
+
+    def folds(prepared, tol: float) -> list[Answer]:
+        return [path(part, tol) for part in prepared[1]]
+
+    return Variant(solver, settings, lambda task: (task, task.parts()), run, folds=folds, **options)
