@@ -4,9 +4,9 @@ import contextlib
 import json
 import multiprocessing
 import os
+import signal
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -32,7 +32,7 @@ class Found:
 
     tol: float | None
     seconds: float
-    """Of the fastest run at this tolerance, or of the longest run where there is none."""
+    """CPU time of the fastest run at this tolerance, or of the last run where there is none."""
     gap: float
     note: str = ""
     limit: float = np.inf
@@ -40,7 +40,7 @@ class Found:
 
 
 def search(variant: Variant, task: Task, target: float, limit: float) -> Found:
-    """Try tolerances in a child process, which is ended when one run exceeds the limit.
+    """Try tolerances in a child process, which is ended when a run exceeds the limit of CPU time.
 
     Decade by decade from the loosest, then the half decade before the first that reaches the
     target. Compiled code cannot be interrupted from Python, so the runs need their own process.
@@ -50,16 +50,12 @@ def search(variant: Variant, task: Task, target: float, limit: float) -> Found:
     child = fork.Process(target=_attempts, args=(variant, task, target, limit, theirs))
     child.start()
     theirs.close()
-    wait = limit + 60.0  # for the preparation of the data
     try:
-        while ours.poll(wait):
-            message = ours.recv()
-            if isinstance(message, Found):
-                return replace(message, limit=limit)
-            wait = message
-        return Found(None, limit, np.inf, f"over {limit:.3g} s", limit)
+        return replace(ours.recv(), limit=limit)
     except EOFError:
-        return Found(None, 0.0, np.inf, "crashed", limit)
+        child.join()
+        note = f"over {limit:.3g} s" if child.exitcode == -signal.SIGPROF else "crashed"
+        return Found(None, limit, np.inf, note, limit)
     finally:
         child.kill()
         child.join()
@@ -67,10 +63,10 @@ def search(variant: Variant, task: Task, target: float, limit: float) -> Found:
 
 
 def _attempts(variant: Variant, task: Task, target: float, limit: float, pipe) -> None:
-    """The child: sends how long the parent shall wait for the next message, at last a Found."""
+    """The child: sends what was found."""
     warnings.filterwarnings("ignore")
     try:
-        pipe.send(_found(variant, task, target, limit, pipe.send))
+        pipe.send(_found(variant, task, target, limit))
     except NotImplementedError:
         pipe.send(Found(None, 0.0, np.inf, "not supported"))
     except Exception as error:  # a peer may raise anything: the row tells it, others go on
@@ -79,20 +75,18 @@ def _attempts(variant: Variant, task: Task, target: float, limit: float, pipe) -
     pipe.close()
 
 
-def _found(
-    variant: Variant, task: Task, target: float, limit: float, send: Callable[[float], None]
-) -> Found:
+def _found(variant: Variant, task: Task, target: float, limit: float) -> Found:
     prepared = variant.prepare(task)
     spent = 0.0
 
     def attempt(tol: float) -> Found:
         nonlocal spent
-        send(limit + 1.0)
-        began = time.perf_counter()
+        signal.setitimer(signal.ITIMER_PROF, 1.1 * limit)  # its signal ends the process
+        began = time.process_time()
         result = variant.run(prepared, tol)
-        seconds = time.perf_counter() - began
+        seconds = time.process_time() - began
+        signal.setitimer(signal.ITIMER_PROF, 0)
         spent += seconds
-        send(10 * limit + 100.0)  # the gap of a cross-validation solves the folds again
         return Found(tol, seconds, gap_of(variant, task, prepared, tol, result))
 
     grid = variant.grid or (target,)

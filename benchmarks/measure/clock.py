@@ -11,6 +11,7 @@ def in_turns(
     least: Sequence[int] | None = None,
     budget: float = 0.5,
     most: int = 50,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[list[list[float]], list[Any]]:
     """Seconds of every run, and the last results.
 
@@ -35,9 +36,9 @@ def in_turns(
         while left := waiting():
             first = turn % len(left)
             for i in left[first:] + left[:first]:
-                began = time.perf_counter()
+                began = clock()
                 results[i] = runs[i]()
-                seconds[i].append(time.perf_counter() - began)
+                seconds[i].append(clock() - began)
             turn += 1
     finally:
         gc.enable()

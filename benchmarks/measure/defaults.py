@@ -39,8 +39,9 @@ class Call:
 
     @property
     def name(self) -> str:
-        shown = ", ".join(f"{k}={v:g}" for k, v in self.arguments.items())
-        return f"{self.estimator}({shown}) {self.data}"
+        short = {"LogisticRegression": "Logistic", "NonNegativeLeastSquares": "NNLS"}
+        shown = ", ".join(f"{v:g}" for v in self.arguments.values())
+        return f"{short.get(self.estimator, self.estimator)}({shown}) {self.data}"
 
 
 CALLS = (
@@ -101,7 +102,7 @@ def gap_left(call: Call, data: Data, y: np.ndarray, model: Any) -> float:
     return gaps.squares(data.X, y, w, c, lam, l2, intercept=True)
 
 
-def measure(call: Call, load: Callable[[str], Data], budget: float) -> dict:
+def measure(call: Call, load: Callable[[str], Data], budget: float, clock) -> dict:
     """Times and gaps of all packages that have such an estimator and can fit the data."""
     data = load(call.data)
     y = data.labels if call.estimator == "LogisticRegression" else data.target
@@ -114,7 +115,8 @@ def measure(call: Call, load: Callable[[str], Data], budget: float) -> dict:
         except Exception as error:  # a package that cannot fit such data says why
             notes[name] = f"{type(error).__name__}: {error}".partition("\n")[0]
             del models[name]
-    seconds, _ = in_turns([partial(m.fit, data.X, y) for m in models.values()], budget=budget)
+    fits = [partial(m.fit, data.X, y) for m in models.values()]
+    seconds, _ = in_turns(fits, budget=budget, clock=clock)
     entries = {
         name: {
             "min": min(spent),
@@ -140,7 +142,8 @@ def main(options, report) -> int:
         warnings.simplefilter("ignore")
         for call in calls:
             report.say(call.name)
-            results.append(measure(call, data, 0.1 if options.quick else 0.5))
+            budget = 0.1 if options.quick else 0.5
+            results.append(measure(call, data, budget, report.clock))
     head = ["as called", "ours ms", "gap", *(c for n in list(MODULES)[1:] for c in (n, "gap"))]
     head = [tables.SHORT.get(h, h) for h in head]
     lines = [_line(r, options.statistic) for r in results]

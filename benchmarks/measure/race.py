@@ -1,5 +1,6 @@
 """All solvers of a row, calibrated and then timed in turns."""
 
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from measure.solvers.ours import variant as adapted
 from measure.solvers.variant import Errors, Variant
 from measure.task import Task
 
-CLOSE = 1.5
+CLOSE = 2.0
 """Settings of a peer within this factor of its best one in the calibration are timed, too."""
 LAGGARD, LONG = 5.0, 2.0
 """A peer that is slower than the best by this factor, and than so many seconds, runs once."""
@@ -59,6 +60,8 @@ class Rules:
     """Runs of one solver at most."""
     peers: tuple[str, ...] = tuple(PEERS)
     calibrate_only: bool = False
+    clock: Callable[[], float] = time.perf_counter
+    """`time.process_time` measures CPU time, for a machine that is not quiet."""
 
 
 def calibrated(task: Task, rules: Rules, cache: Cache, say: Callable[[str], None]) -> list[Entry]:
@@ -120,7 +123,7 @@ def _timed(task: Task, running: list[Entry], rules: Rules) -> None:
     prepared = [e.variant.prepare(task) for e in running]
     runs = [partial(e.variant.run, p, e.found.tol) for e, p in zip(running, prepared, strict=True)]
     least = [e.repeats for e in running]
-    seconds, results = in_turns(runs, least, rules.budget, rules.most)
+    seconds, results = in_turns(runs, least, rules.budget, rules.most, rules.clock)
     for i, entry in enumerate(running):
         entry.seconds, entry.result = seconds[i], results[i]
         if isinstance(results[i], Errors):
