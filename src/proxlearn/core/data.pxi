@@ -68,6 +68,10 @@ cdef class Data:
         """Fetch the columns at positions first, ..., first + count - 1 of the working set."""
         return 0
 
+    cdef double entries(self) noexcept nogil:
+        """How many numbers a product with A reads."""
+        return <double> self.m * self.n
+
     cdef void clear(self) noexcept nogil:
         """Empty the working set."""
         self.k = 0
@@ -270,6 +274,9 @@ cdef class Sparse(Data):
         free(self.place)
         free(self.found)
         free(self.values)
+
+    cdef double entries(self) noexcept nogil:
+        return self.starts[self.n - self.intercept]
 
     cdef bint is_ones(self, Py_ssize_t j) noexcept nogil:
         return self.intercept and j == self.n - 1

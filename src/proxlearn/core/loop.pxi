@@ -69,6 +69,7 @@ cdef class Solver:
         cdef Py_ssize_t j
         self.A, self.f, self.r, self.model = A, f, r, Model()
         self.m, self.n, self.room = A.m, A.n, 0
+        self.model.entries = A.entries()
         self.x = <double *> resized(NULL, self.n, sizeof(double))
         self.c = <double *> resized(NULL, self.n, sizeof(double))
         self.score = <double *> resized(NULL, self.n, sizeof(double))
@@ -150,7 +151,8 @@ cdef class Solver:
         self.homogeneous = self.r.is_homogeneous()
         for p in range(self.model.k):
             self.model.penalise(p, self.r, self.A.index[self.live[p]])
-        self.model.forget_factor()
+        if not self.homogeneous:
+            self.model.forget_factor()
 
     def solve(self, double tol, Py_ssize_t max_iter, double seconds=INFINITY, double anticipate=1.0):
         """Run until the gap is at most tol times the objective.
@@ -434,7 +436,6 @@ cdef class Solver:
             self.model.make_room(k)
             if self.f.quadratic:
                 if self.known != k:
-                    self.model.forget_factor()
                     self.A.gram(NULL if self.unit_weights else self.f.s, self.live, k, self.known, self.model.H, self.model.ld)
                 self.known = k
             else:
