@@ -14,6 +14,7 @@ cdef enum:
 # its a^3 / 3 multiplications about four times as fast (LAPACK against one column at a time).
 cdef double FACTORISE = 1.0 / 12
 cdef double UPDATE = 0.5  # A variable that is appended to a factor, in units of one that is removed.
+cdef double NEAR = 0.1  # A factor is near the active variables if this part of them differs at most.
 cdef double RIDGE = 1e-14  # Relative to the diagonal; nothing where columns are independent.
 
 
@@ -150,6 +151,8 @@ cdef class Model:
         """
         cdef Py_ssize_t rounds, sweep, p, i, count, idle = 0
         cdef double worst = 0.0, least = INFINITY, most, v, last
+        if self.has_factor(self.collect()):
+            self.newton_step()
         for rounds in range(MOST_ROUNDS):
             most = 0.0
             for p in range(self.k):
@@ -163,7 +166,7 @@ cdef class Model:
                     if self.newton_cost(count) < self.entries:
                         self.newton_step()
                     break
-                if sweep >= LEAST_SWEEPS and self.newton_pays(count, tol / v, v / last):
+                if (sweep >= LEAST_SWEEPS or self.has_factor(count)) and self.newton_pays(count, tol / v, v / last):
                     self.newton_step()
                     break
                 last = v
@@ -213,6 +216,12 @@ cdef class Model:
                 self.active[count] = p
                 count += 1
         return count
+
+    cdef bint has_factor(self, Py_ssize_t count) noexcept nogil:
+        """True where the factor differs from that of the active variables in a few at most."""
+        if self.factored_count <= 0 or count == 0:
+            return False
+        return self.count_gone(count) + self.count_fresh(count) <= NEAR * count
 
     cdef double factor_cost(self, Py_ssize_t count) noexcept nogil:
         """Multiplications that a factor for the active variables costs, in units of those of a sweep.
