@@ -296,7 +296,8 @@ cdef class Model:
                 p = self.factored[i]
                 L[i * ld + i] += self.l2[p] + RIDGE * self.H[p * self.ld + p]
             if a > 0:
-                dtrsm("R", "L", "T", "N", &fresh, &a, &unit, L, &ld, L + kept, &ld)
+                for i in range(kept, count):
+                    dtrsv("L", "N", "N", &a, L, &ld, L + i, &ld)
                 dsyrk("L", "N", &fresh, &a, &minus, L + kept, &ld, &unit, L + kept * ld + kept, &ld)
             dpotrf("L", &fresh, L + kept * ld + kept, &ld, &info)
         self.factored_count = count if info == 0 else -1
@@ -338,7 +339,7 @@ cdef class Model:
         at the first kink that a variable meets.
         """
         cdef Py_ssize_t count = self.collect(), i, p, who = -1
-        cdef int a = count, one = 1, info = 0, ld
+        cdef int a = count, one = 1, ld
         cdef double *d = self.direction
         cdef double w, new, low, high, first = 1.0, kink = 0.0, part, change = 0.0
         if count == 0 or not self.factorise(count):
@@ -350,7 +351,8 @@ cdef class Model:
             d[i] = self.c[p] - self.l2[p] * self.w[p]
             if self.w[p] != 0.0:
                 d[i] -= copysign(self.l1[p], self.w[p])
-        dpotrs("L", &a, &one, self.factor, &ld, d, &a, &info)
+        dtrsv("L", "N", "N", &a, self.factor, &ld, d, &one)
+        dtrsv("L", "T", "N", &a, self.factor, &ld, d, &one)
         for i in range(count):
             p = self.active[i]
             w = self.w[p]
