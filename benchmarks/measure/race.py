@@ -1,6 +1,5 @@
 """All solvers of a row, calibrated and then timed in turns."""
 
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -60,8 +59,8 @@ class Rules:
     """Runs of one solver at most."""
     peers: tuple[str, ...] = tuple(PEERS)
     calibrate_only: bool = False
-    clock: Callable[[], float] = time.perf_counter
-    """`time.process_time` measures CPU time, for a machine that is not quiet."""
+    cpu: bool = False
+    """Whether runs are measured in CPU time, for a machine that is not quiet."""
 
 
 def calibrated(task: Task, rules: Rules, cache: Cache, say: Callable[[str], None]) -> list[Entry]:
@@ -123,7 +122,7 @@ def _timed(task: Task, running: list[Entry], rules: Rules) -> None:
     prepared = [e.variant.prepare(task) for e in running]
     runs = [partial(e.variant.run, p, e.found.tol) for e, p in zip(running, prepared, strict=True)]
     least = [e.repeats for e in running]
-    seconds, results = in_turns(runs, least, rules.budget, rules.most, rules.clock)
+    seconds, results = in_turns(runs, least, rules.budget, rules.most, rules.cpu)
     for i, entry in enumerate(running):
         entry.seconds, entry.result = seconds[i], results[i]
         if isinstance(results[i], Errors):
