@@ -21,6 +21,7 @@ from measure.race import Entry, Rules, row
 from measure.rows import KINDS, OPTIONS, SIZES, Row, make, rows
 from measure.solvers import PEERS, celer, scikit, spams, variants
 from measure.solvers.ours import Proxlearn
+from measure.solvers.prototype import Prototype
 from measure.solvers.variant import Variant
 from measure.task import Answer
 
@@ -263,6 +264,29 @@ def test_unknown_names_list_the_known_ones(capsys):
     with pytest.raises(SystemExit):
         everyday.main(["--kind", "ridge"])
     assert "expected some of lasso,lasso-c" in capsys.readouterr().err
+
+
+PROTOTYPE = """
+import numba
+import numpy as np
+
+@numba.njit(cache=True)
+def zeros(n):
+    return np.zeros(n)
+
+def lasso(X, y, lam, tol):
+    return zeros(X.shape[1])
+"""
+
+
+def test_a_prototype_races_in_the_rows_it_supports_and_its_folder_stays_clean(tmp_path):
+    file = tmp_path / "method.py"
+    file.write_text(PROTOTYPE)
+    own = {"prototype": Prototype(file)}
+    rules = Rules(target=1.0, budget=0, peers=())
+    assert row(tiny("lasso"), own, rules, Cache(None))[0].seconds
+    assert row(tiny("lasso-c"), own, rules, Cache(None))[0].found.note == "not supported"
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_growth_is_the_slope():
