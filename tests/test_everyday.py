@@ -127,6 +127,26 @@ def test_ours_solves_every_kind(kind, monkeypatch):
     assert len(entries[0].seconds) >= 3
 
 
+class Careless:
+    """A cross-validation with the right fit and errors that are 5% off."""
+
+    def cv(self, X, y, alphas, folds, tol):
+        task = tiny("cv")
+        variant = celer.variants(task)[0]
+        found = variant.run(variant.prepare(task), 1e-9)
+        return 1.05 * found.mse, found.coef, found.intercept
+
+
+def test_a_cross_validation_is_judged_by_its_fit_and_its_errors():
+    task = tiny("cv")
+    alone = row(task, {"proxlearn": Careless()}, Rules(budget=0, peers=()), Cache(None))[0]
+    assert alone.gap <= 1e-6
+    assert alone.found.note == "only its last fit is judged"
+    beside = row(task, {"proxlearn": Careless()}, Rules(budget=0, peers=("celer",)), Cache(None))
+    assert beside[0].gap == np.inf
+    assert min(e.gap for e in beside if e.name == "celer") <= 1e-6
+
+
 def settling(seconds=0.0):
     """A solver whose gap is its tolerance, after some time."""
     task = tiny("lasso")

@@ -104,9 +104,7 @@ def _found(variant: Variant, task: Task, target: float, limit: float) -> Found:
 
 
 def gap_of(variant: Variant, task: Task, prepared, tol: float, result) -> float:
-    """The gap, infinite where it is not a number; 0 where a cross-validation hides its paths."""
-    if task.kind == "cv" and variant.folds is None:
-        return 0.0
+    """The gap, infinite where it is not a number."""
     gap = variant.gap(task, prepared, tol, result)
     return float(gap) if gap == gap else np.inf
 

@@ -126,7 +126,7 @@ def _timed(task: Task, running: list[Entry], rules: Rules) -> None:
     for i, entry in enumerate(running):
         entry.seconds, entry.result = seconds[i], results[i]
         if isinstance(results[i], Errors):
-            entry.gap = entry.found.gap  # its paths were judged in the calibration
+            entry.gap = max(entry.found.gap, results[i].gap(task))  # paths: in the calibration
         else:
             tol = entry.found.tol
             entry.gap = gap_of(entry.variant, task, prepared[i], tol, results[i])
@@ -136,6 +136,9 @@ def _timed(task: Task, running: list[Entry], rules: Rules) -> None:
 def _compare_errors(running: list[Entry]) -> None:
     """A cross-validation hides its paths: its errors must agree with those of the best gap."""
     known = [e for e in running if isinstance(e.result, Errors) and e.variant.folds is not None]
+    hidden = [e for e in running if isinstance(e.result, Errors) and e.variant.folds is None]
+    for e in hidden:
+        e.found = replace(e.found, note="only its last fit is judged")
     if known:
         reference = min(known, key=lambda e: e.gap).result.mse
         for e in running:
