@@ -17,6 +17,10 @@ from proxlearn.sklearn.fitting import FLOATS, Array, linear_prediction, sample_w
 class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Predictions from `coef_`, `intercept_` and `classes_`."""
 
+    coef_: Any
+    intercept_: Any
+    classes_: Any
+
     def decision_function(self, X: Any) -> Any:
         """Scores X coef_^T + intercept_, (m,) for two classes, otherwise (m, C)."""
         scores = linear_prediction(self, X)
@@ -43,7 +47,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return log_softmax(scores, axis=1)
 
     def sparsify(self) -> Any:
-        """Keep `coef_` as a sparse matrix, which makes predictions faster where it has few entries."""
+        """Keep `coef_` as a sparse matrix: predictions are faster where it has few entries."""
         check_is_fitted(self)
         self.coef_ = scipy.sparse.csr_matrix(self.coef_)
         return self
@@ -82,6 +86,7 @@ def _class_weights(class_weight: Any, classes: Any, y: Any, numbers: Any, w: Arr
     """A weight for each class, (C,); "balanced" makes the sums of the classes' weights equal."""
     if isinstance(class_weight, str) and class_weight == "balanced":
         sums = np.bincount(numbers, weights=w)
-        return w.sum() / (len(classes) * np.where(sums > 0, sums, np.inf))
-    weights: Array = compute_class_weight(class_weight, classes=classes, y=y)
+        weights: Array = w.sum() / (len(classes) * np.where(sums > 0, sums, np.inf))
+    else:
+        weights = compute_class_weight(class_weight, classes=classes, y=y)
     return weights

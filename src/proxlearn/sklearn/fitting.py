@@ -81,7 +81,7 @@ def sample_weights(sample_weight: Any, samples: int) -> Array | None:
 
 
 def writable(array: Any) -> Any:
-    """The array, or a copy of one that is read-only, as joblib's are: the core takes no such one."""
+    """The array, or a copy if it is read-only, as joblib makes them: the core rejects those."""
     return array if array.flags.writeable else array.copy()
 
 

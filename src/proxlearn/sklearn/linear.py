@@ -1,7 +1,7 @@
 """Least squares with a penalty: Lasso, ElasticNet, NonNegativeLeastSquares."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
@@ -29,6 +29,12 @@ VANISHING = 0.01 ** np.arange(1, 8)
 
 class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Fit and predict; a subclass says with which penalty. Several targets are one batch."""
+
+    coef_: Any
+    intercept_: Any
+    dual_gap_: Any
+    n_iter_: Any
+    fit_intercept: bool
 
     def predict(self, X: Any) -> Any:
         """Predict targets.
@@ -116,7 +122,7 @@ class ElasticNet(LeastSquaresRegressor):
     max_iter : int, default=10000
         Largest number of working sets.
     copy_X : bool, default=True
-        Without effect: X is never changed, and never copied.
+        Without effect: X is never changed.
     tol : float, default=1e-6
         Largest duality gap, relative to the objective.
     warm_start : bool, default=False
@@ -155,7 +161,7 @@ class ElasticNet(LeastSquaresRegressor):
     0.505
     """
 
-    __metadata_request__fit = {"check_input": UNUSED}
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"check_input": UNUSED}
 
     path = staticmethod(enet_path)
 
@@ -205,13 +211,17 @@ class ElasticNet(LeastSquaresRegressor):
         self
         """
         require_at_least(0, alpha=self.alpha)
-        require_ratio(l1_ratio=self.l1_ratio)
+        ratio = self._ratio()
         if check_input:
             X, y = validate_data(
                 self, X, y, accept_sparse="csc", dtype=FLOATS, y_numeric=True, multi_output=True
             )
-        first, second = self.alpha * self.l1_ratio, self.alpha * (1.0 - self.l1_ratio)
+        first, second = self.alpha * ratio, self.alpha * (1.0 - ratio)
         return self._fit(X, y, sample_weight, first, second, 0.0 if self.positive else -np.inf)
+
+    def _ratio(self) -> float:
+        require_ratio(l1_ratio=self.l1_ratio)
+        return float(self.l1_ratio)
 
 
 class Lasso(ElasticNet):
@@ -233,7 +243,7 @@ class Lasso(ElasticNet):
     precompute : bool or array, default=False
         Without effect: the solver decides which products it keeps.
     copy_X : bool, default=True
-        Without effect: X is never changed, and never copied.
+        Without effect: X is never changed.
     max_iter : int, default=10000
         Largest number of working sets.
     tol : float, default=1e-6
@@ -300,9 +310,7 @@ class Lasso(ElasticNet):
         self.random_state = random_state
         self.selection = selection
 
-    @property
-    def l1_ratio(self) -> float:
-        """Share of the l1 norm in the penalty, which is all of it."""
+    def _ratio(self) -> float:
         return 1.0
 
 
@@ -381,8 +389,8 @@ class NonNegativeLeastSquares(LeastSquaresRegressor):
     def _start(self, X: Any, y: Any, glm: Glm) -> Array | None:
         """For wide data, the end of a path over an l1 penalty that all but vanishes.
 
-        Wide data have many solutions. The one with the smallest sum of coefficients, to which
-        the path leads, is in general the only one; what the solver finds from 0 depends on rounding.
+        Wide data have many solutions, and which of them the solver finds from 0 depends on
+        rounding. The path leads to the solution with the smallest sum of coefficients.
         """
         m, n = X.shape
         if m >= n:

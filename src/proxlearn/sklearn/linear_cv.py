@@ -137,7 +137,7 @@ class LassoCV(RegressorCV):
     tol : float, default=1e-6
         Largest duality gap of each fit, relative to its objective.
     copy_X : bool, default=True
-        Without effect: X is never changed, and never copied.
+        Without effect: X is never changed.
     cv : int, splitter or iterable, optional
         Folds, as in scikit-learn; 5 by default.
     verbose : bool or int, default=False
@@ -242,7 +242,7 @@ class ElasticNetCV(RegressorCV):
     cv : int, splitter or iterable, optional
         Folds, as in scikit-learn; 5 by default.
     copy_X : bool, default=True
-        Without effect: X is never changed, and never copied.
+        Without effect: X is never changed.
     verbose : bool or int, default=0
         Without effect.
     n_jobs : int, optional

@@ -106,6 +106,12 @@ class LogisticRegressionCV(LinearClassifier):
     ((5, 1, 10), 0.99)
     """
 
+    C_: Any
+    l1_ratio_: Any
+    scores_: Any
+    coefs_paths_: Any
+    n_iter_: Any
+
     def __init__(
         self,
         *,
@@ -242,7 +248,7 @@ class LogisticRegressionCV(LinearClassifier):
         constants = np.stack([answer.intercept for answer in answers], axis=1)[..., None, None]
         counts = np.stack([np.maximum(answer.iterations, 1) for answer in answers], axis=1)
         coefs = np.concatenate([coefs, constants], axis=-1)
-        if self.scoring is None or isinstance(self.scoring, str) and self.scoring == "accuracy":
+        if self.scoring is None or (isinstance(self.scoring, str) and self.scoring == "accuracy"):
             scores = np.empty(counts.shape)
             for k, (_, test) in enumerate(folds):
                 right = (path_predictions(X, answers, k, test) > 0) == labels[test, None]
