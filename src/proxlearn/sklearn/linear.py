@@ -7,21 +7,21 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import validate_data
 
-from proxlearn.core.glm import Answer, Glm, describe, path_glm, solve_glm
+from proxlearn.core.glm import Answer, Glm, describe, path_glm
 from proxlearn.sklearn.fitting import (
-    FLOATS,
     Array,
     limits_of,
     linear_prediction,
     require_at_least,
     require_ratio,
     sample_weights,
+    validated,
     warn_unless_solved,
     writable,
 )
 from proxlearn.sklearn.regression_path import enet_path, largest_push, lasso_path
+from proxlearn.sklearn.ridge import solve
 
 VANISHING = 0.01 ** np.arange(1, 8)
 """Weights of an l1 penalty that falls to 1e-14 times the smallest one whose solution is 0."""
@@ -66,7 +66,7 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  #
             sample_weight=None if w is None else w * (m / w.sum()),
             intercept=bool(self.fit_intercept),
         )  # fmt: skip
-        answer = solve_glm(glm, self._start(X, y, glm), limits)
+        answer = solve(glm, self._start(X, y, glm), limits)
         warn_unless_solved(answer, limits.tol, stacklevel=4)
         self._assign(answer, X.dtype.type, m, y.ndim)
         return self
@@ -213,9 +213,7 @@ class ElasticNet(LeastSquaresRegressor):
         require_at_least(0, alpha=self.alpha)
         ratio = self._ratio()
         if check_input:
-            X, y = validate_data(
-                self, X, y, accept_sparse="csc", dtype=FLOATS, y_numeric=True, multi_output=True
-            )
+            X, y = validated(self, X, y, y_numeric=True, multi_output=True)
         first, second = self.alpha * ratio, self.alpha * (1.0 - ratio)
         return self._fit(X, y, sample_weight, first, second, 0.0 if self.positive else -np.inf)
 
@@ -381,9 +379,7 @@ class NonNegativeLeastSquares(LeastSquaresRegressor):
         -------
         self
         """
-        X, y = validate_data(
-            self, X, y, accept_sparse="csc", dtype=FLOATS, y_numeric=True, multi_output=True
-        )
+        X, y = validated(self, X, y, y_numeric=True, multi_output=True)
         return self._fit(X, y, sample_weight, 0.0, 0.0, 0.0)
 
     def _start(self, X: Any, y: Any, glm: Glm) -> Array | None:

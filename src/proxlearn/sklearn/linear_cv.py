@@ -4,23 +4,23 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import validate_data
 
-from proxlearn.core.glm import describe, path_glm
+from proxlearn.core.glm import describe
 from proxlearn.sklearn.fitting import (
-    FLOATS,
     Array,
     limits_of,
     linear_prediction,
     require_ratio,
     sample_weights,
     thread_count,
+    validated,
     warn_unless_solved,
     writable,
 )
 from proxlearn.sklearn.folds import Fold, path_predictions, split, training_weights
 from proxlearn.sklearn.linear import ElasticNet
 from proxlearn.sklearn.regression_path import alpha_grid, enet_path, lasso_path
+from proxlearn.sklearn.ridge import path
 
 
 class RegressorCV(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -42,9 +42,7 @@ class RegressorCV(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         limits, ratios = limits_of(self), self._ratios()
-        X, y = validate_data(
-            self, X, y, accept_sparse="csc", dtype=FLOATS, y_numeric=True, multi_output=False
-        )
+        X, y = validated(self, X, y, y_numeric=True)
         y = writable(np.asarray(y, dtype=np.float64))
         w = sample_weights(sample_weight, X.shape[0])
         grids = np.stack([self._grid(X, y, w, ratio) for ratio in ratios])
@@ -101,7 +99,7 @@ class RegressorCV(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         # The loss is a sum and not a mean, so that each fold has its own multiple of alpha.
         factors = grid[:, None] * weights.sum(axis=1)
         limits = limits_of(self)
-        answers = path_glm(glm, factors, limits=limits, threads=thread_count(self.n_jobs))
+        answers = path(glm, factors, limits, thread_count(self.n_jobs))
         warn_unless_solved(answers, limits.tol, stacklevel=4)
         errors = np.empty((len(grid), len(folds)))
         for k, (_, test) in enumerate(folds):

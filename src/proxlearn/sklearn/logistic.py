@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from proxlearn.core.glm import Glm, Limits, describe, solve_glm
+from proxlearn.core.glm import Glm, Limits, describe
 from proxlearn.errors import unknown
 from proxlearn.sklearn.classifier import LinearClassifier, labelled
 from proxlearn.sklearn.fitting import (
@@ -13,6 +13,7 @@ from proxlearn.sklearn.fitting import (
     require_ratio,
     warn_unless_solved,
 )
+from proxlearn.sklearn.ridge import solve
 
 PENALTIES = ("deprecated", "l1", "l2", "elasticnet", None)
 """The values of `penalty`; scikit-learn's default "deprecated" leaves it to l1_ratio and C."""
@@ -147,7 +148,7 @@ class LogisticRegression(LinearClassifier):
             return self
         glm = binary(X, numbers, w, ratio, self.fit_intercept, 1.0 / C)
         start = self.coef_ if self.warm_start and hasattr(self, "coef_") else None
-        answer = solve_glm(glm, start, limits)
+        answer = solve(glm, start, limits)
         warn_unless_solved(answer, limits.tol)
         self.coef_, self.intercept_ = answer.x, answer.intercept
         self.dual_gap_ = float(answer.gap[0]) * (C if np.isfinite(C) else 1.0)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from proxlearn.core.glm import path_glm, solve_glm
 from proxlearn.errors import InputError, unknown
 from proxlearn.sklearn.classifier import LinearClassifier, labelled
 from proxlearn.sklearn.fitting import (
@@ -18,6 +17,7 @@ from proxlearn.sklearn.fitting import (
 )
 from proxlearn.sklearn.folds import Fold, path_predictions, split, training_weights
 from proxlearn.sklearn.logistic import PENALTIES, LogisticRegression, binary, logistic_limits
+from proxlearn.sklearn.ridge import path, solve
 
 Paths = tuple[Array, Array, npt.NDArray[np.int64]]
 """coefs (folds, Cs, rows, n + 1) with the intercept last, scores (folds, Cs), and iterations."""
@@ -242,7 +242,7 @@ class LogisticRegressionCV(LinearClassifier):
         limits = logistic_limits(self)
         glm = binary(X, labels, weights, ratio, self.fit_intercept)
         threads = thread_count(self.n_jobs)
-        answers = path_glm(glm, 1.0 / self.Cs_, limits=limits, threads=threads)
+        answers = path(glm, 1.0 / self.Cs_, limits, threads)
         warn_unless_solved(answers, limits.tol, stacklevel=4)
         coefs = np.stack([answer.x for answer in answers], axis=1)[:, :, None]
         constants = np.stack([answer.intercept for answer in answers], axis=1)[..., None, None]
@@ -305,7 +305,7 @@ class LogisticRegressionCV(LinearClassifier):
             return
         limits = logistic_limits(self)
         glm = binary(X, labels, w, self.l1_ratio_, self.fit_intercept, 1.0 / self.C_)
-        answer = solve_glm(glm, limits=limits)
+        answer = solve(glm, limits=limits)
         warn_unless_solved(answer, limits.tol, stacklevel=4)
         self.coef_, self.intercept_ = answer.x, answer.intercept
         self.dual_gap_ = float(answer.gap[0]) * self.C_
