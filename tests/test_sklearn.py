@@ -20,6 +20,7 @@ from proxlearn.errors import InputError
 from proxlearn.operators import Sparse
 from proxlearn.sklearn import (
     ElasticNet,
+    ElasticNetCV,
     Lasso,
     LassoCV,
     LogisticRegression,
@@ -38,6 +39,7 @@ ESTIMATORS = [
     ElasticNet(alpha=0.1, positive=True, **TIGHT),
     NonNegativeLeastSquares(tol=1e-12),
     LassoCV(alphas=5, eps=0.01, cv=3, **TIGHT),
+    ElasticNetCV(l1_ratio=[0.5, 0.9], alphas=5, eps=0.01, cv=3, **TIGHT),
     LogisticRegression(tol=1e-10),
     LogisticRegression(C=0.5, l1_ratio=1.0, tol=1e-10),
     LogisticRegression(C=0.5, l1_ratio=0.5, tol=1e-10),

@@ -158,7 +158,7 @@ class ElasticNet(LeastSquaresRegressor):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = ElasticNet(alpha=0.01, l1_ratio=0.9).fit(X, y)
     >>> round(model.score(X, y), 3)
-    0.505
+    0.491
     """
 
     __metadata_request__fit: ClassVar[dict[str, str]] = {"check_input": UNUSED}
