@@ -69,7 +69,7 @@ def test_arrays_are_used_in_place(diabetes, monkeypatch, order, precision):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_single_precision_stays(diabetes, breast_cancer, fit_intercept):
     X, y = diabetes
-    for model in (ours.Lasso(0.1), ours.ElasticNet(0.1), ours.NonNegativeLeastSquares()):
+    for model in (ours.Lasso(0.1), ours.ElasticNet(0.1), ours.Lasso(0.1, positive=True)):
         model.set_params(fit_intercept=fit_intercept)
         single = model.fit(X.astype(np.float32), y)
         assert single.coef_.dtype == single.predict(X.astype(np.float32)).dtype == np.float32
@@ -81,6 +81,14 @@ def test_single_precision_stays(diabetes, breast_cancer, fit_intercept):
         coef = model.fit(X.astype(np.float32), y).coef_
         assert coef.dtype == np.float32
         np.testing.assert_allclose(coef, model.fit(X, y).coef_, rtol=1e-2, atol=1e-2)
+
+
+def test_non_negative_least_squares_of_single_precision_is_solved_in_double(diabetes):
+    X, y = diabetes
+    single = X.astype(np.float32)
+    model = ours.NonNegativeLeastSquares().fit(single, y)
+    same = ours.NonNegativeLeastSquares().fit(single.astype(np.float64), y)
+    np.testing.assert_array_equal(model.coef_, same.coef_)
 
 
 def objective(model, X, y, w=None):

@@ -336,7 +336,7 @@ class NonNegativeLeastSquares(LeastSquaresRegressor):
     Attributes
     ----------
     coef_ : array (n,) or (T, n)
-        Coefficients, in the precision of X.
+        Coefficients, in float64.
     sparse_coef_ : sparse matrix (1, n) or (T, n)
         The same.
     intercept_ : float or array (T,)
@@ -369,7 +369,7 @@ class NonNegativeLeastSquares(LeastSquaresRegressor):
         Parameters
         ----------
         X : array or sparse matrix (m, n)
-            float32 and float64 in C or Fortran order, and CSC matrices, are used in place.
+            float64 in C or Fortran order, and CSC matrices of it, are used in place.
         y : array (m,) or (m, T)
             One target, or several, each of which is fitted on its own.
         sample_weight : array (m,), optional
@@ -380,6 +380,9 @@ class NonNegativeLeastSquares(LeastSquaresRegressor):
         self
         """
         X, y = validated(self, X, y, y_numeric=True, multi_output=True)
+        # Where no gap is known the optimality conditions are the certificate, and coefficients
+        # that are rounded to float32 do not meet them.
+        X = X.astype(np.float64, copy=False)
         return self._fit(X, y, sample_weight, 0.0, 0.0, 0.0)
 
     def _start(self, X: Any, y: Any, glm: Glm) -> Array | None:
