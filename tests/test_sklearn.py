@@ -20,6 +20,7 @@ from proxlearn.errors import InputError
 from proxlearn.operators import Sparse
 from proxlearn.sklearn import (
     ElasticNet,
+    ElasticNetCV,
     Lasso,
     LassoCV,
     LogisticRegression,
@@ -27,7 +28,7 @@ from proxlearn.sklearn import (
     NonNegativeLeastSquares,
     SparseCoder,
 )
-from proxlearn.sklearn.design import SparsePlusOuter
+from proxlearn.sklearn.multinomial_design import SparsePlusOuter
 
 TIGHT = {"tol": 1e-12}
 """Samples of weight two and repeated samples agree to 1e-7 only where both are solved well."""
@@ -38,6 +39,7 @@ ESTIMATORS = [
     ElasticNet(alpha=0.1, positive=True, **TIGHT),
     NonNegativeLeastSquares(tol=1e-12),
     LassoCV(alphas=5, eps=0.01, cv=3, **TIGHT),
+    ElasticNetCV(l1_ratio=[0.5, 0.9], alphas=5, eps=0.01, cv=3, **TIGHT),
     LogisticRegression(tol=1e-10),
     LogisticRegression(C=0.5, l1_ratio=1.0, tol=1e-10),
     LogisticRegression(C=0.5, l1_ratio=0.5, tol=1e-10),
@@ -292,7 +294,7 @@ def test_too_few_iterations_are_said(diabetes, breast_cancer):
     with pytest.warns(ConvergenceWarning, match="relative duality gap"):
         Lasso(0.001, max_iter=1, tol=1e-10).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
-        LogisticRegression(C=100, l1_ratio=1, max_iter=5).fit(*breast_cancer)
+        LogisticRegression(C=100, l1_ratio=1, max_iter=1).fit(*breast_cancer)
 
 
 @pytest.mark.parametrize(
