@@ -25,6 +25,8 @@ from proxlearn.core.single import Glm, Limits, Reductions, Single, reductions_th
 
 Array = npt.NDArray[np.float64]
 
+__all__ = ["STATUSES", "Answer", "Glm", "Limits", "describe", "path_glm", "solve_glm"]
+
 STATUSES = ("SOLVED", "MAX_ITER", "TIME_LIMIT", "NUMERICAL_ERROR")
 """What the numbers in `Answer.status` stand for."""
 
