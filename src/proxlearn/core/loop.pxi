@@ -272,7 +272,7 @@ cdef class Solver:
                 target, stalled = min(0.3 * outside, 0.2 * self.scale), 0
             else:
                 target = min(0.1 * tol * self.scale, 0.01 * target if target > 0 else INFINITY)
-                if not self.bounded and tol > 0 and self.worst <= tol * self.gradient_at_zero():
+                if not self.bounded and tol > 0 and self.is_stationary(tol):
                     self.gap = INFINITY
                     return SOLVED
                 stalled = stalled + 1 if self.objective >= last else 0
@@ -395,6 +395,15 @@ cdef class Solver:
             if self.r.l2[j] == 0 and self.r.upper[j] == INFINITY and c[j] > self.r.l1[j]:
                 c[j] = self.r.l1[j]  # what is left is rounding
         self.correlated = False  # the loss keeps the moved dual point
+
+    cdef bint is_stationary(self, double tol) noexcept nogil:
+        """True where the violations are tol times the gradient at 0, or the rounding of a gradient."""
+        cdef Py_ssize_t i
+        cdef double longest = 0.0, noise
+        for i in range(self.model.k):
+            longest = max(longest, self.model.H[i * self.model.ld + i])
+        noise = 4.0 * DBL_EPSILON * sqrt(longest * dot(self.f.u, self.f.u, self.m))
+        return self.worst <= noise or self.worst <= tol * self.gradient_at_zero()
 
     cdef double gradient_at_zero(self) noexcept nogil:
         """The largest entry of A^T u at predictions of 0."""
