@@ -12,7 +12,9 @@ import scipy.io
 import scipy.sparse
 
 import proxlearn as pl
+from proxlearn import audit, engines, jobs
 from proxlearn.cli import main
+from proxlearn.engine_names import ENGINES
 
 rng = np.random.default_rng(0)
 A = rng.standard_normal((12, 8))
@@ -210,6 +212,7 @@ BAD_INPUT = {
     f"{LASSO} --weights negative.npy": "expected weights >= 0",
     f"{LASSO} --optimizer nothing": "unknown optimizer 'nothing'",
     f"{LASSO} --optimizer nesterov": "smooth f alone",
+    f"{LASSO} --engine steam": "unknown engine 'steam'; known are: auto, ",
     f"{LASSO} --x0 x0.npy": "x0 has shape (5,)",
     f"{LASSO} --tol -1": "tol is -1.0",
     f"{LASSO} --tol nan": "tol is nan",
@@ -229,6 +232,9 @@ BAD_INPUT = {
     "compare nothing --report out": "unknown family 'nothing'",
     "compare gaussian-lasso --optimizers fista,x --count 1 --report out": "unknown optimizer 'x'",
     "compare gaussian-lasso --optimizers , --count 1": "at least one",
+    "compare gaussian-lasso --set rows=3 --report out": "no parameter 'rows'",
+    "audit ista --set rows=3": "no parameter 'rows'",
+    "audit ista --set m": "NAME=VALUE",
 }
 
 
@@ -275,6 +281,43 @@ def test_compare_writes_plot_and_rows(folder, capsys):
     lines = (folder / "new" / "report" / "rows.csv").read_text().splitlines()
     assert len(lines) == 1 + 2 * 2 * 6
     assert run(command, capsys)[0] == 0
+
+
+SIZED = "--set m=20 --set n=30 --set nonzeros=3 --count 2 --max-iter 5"
+
+
+def test_compare_takes_the_parameters_of_the_family(folder, capsys):
+    code, _, err = run(f"compare gaussian-lasso --optimizers ista {SIZED} --report r", capsys)
+    assert (code, err) == (0, "")
+    problem = pl.families.GaussianLasso(m=20, n=30, nonzeros=3).sample(2, 0)
+    expected = pl.compare(problem, ["ista"], 5).runs["ista"].objective
+    lines = (folder / "r" / "rows.csv").read_text().splitlines()[1:]
+    shown = np.array([float(line.split(",")[3]) for line in lines]).reshape(2, 6)
+    np.testing.assert_allclose(shown.T, expected, rtol=1e-12)
+    page = (folder / "r" / "index.html").read_text()
+    assert "--set m=20 --set n=30 --set nonzeros=3 --count 2" in page
+    assert "2 problems of gaussian-lasso with m=20, n=30, nonzeros=3" in page
+
+
+def test_audit_takes_the_parameters_of_the_family(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    code, out, err = run(f"audit ista {SIZED}", capsys)
+    assert (code, err) == (0, "")
+    assert "2 problems of gaussian-lasso with m=20, n=30, nonzeros=3" in out
+    found = audit.sample("gaussian-lasso", 2, 0, ["m=20", "n=30", "nonzeros=3"])
+    assert found.problem.n == 30
+
+
+def test_solve_takes_the_name_of_an_engine(folder, capsys, monkeypatch):
+    seen = []
+    real = jobs.solve
+    monkeypatch.setattr(jobs, "solve", lambda p, **s: seen.append(s["engine"]) or real(p, **s))
+    assert run(f"{LASSO} --engine torch --quiet", capsys)[0] == 0
+    assert run(f"{LASSO} --quiet", capsys)[0] == 0
+    assert seen == ["torch", None]  # None: PROXLEARN_ENGINE, or else auto
+    _, out, _ = run("solve --help", capsys)
+    assert "|".join(ENGINES) in out
+    assert ENGINES is engines.ENGINES
 
 
 def python(*arguments, **options):
@@ -370,8 +413,21 @@ def test_bad_training_options_are_one_line(arguments, words, capsys):
 
 
 def test_models_lists_what_is_shipped(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    assert main(["models"]) == 0
-    text = capsys.readouterr().out
+    """A line for each, in a window of 80 columns; more of the same with --verbose."""
+    monkeypatch.setenv("COLUMNS", "80")
+    code, text, err = run("models", capsys)
+    assert (code, err) == (0, "")
+    lines = text.splitlines()
+    assert [line.split()[0] for line in lines[1 : 1 + len(pl.zoo.names())]] == pl.zoo.names()
+    assert len(lines) < len(pl.zoo.names()) + 8
+    assert "logistic-pa       pa            5582  gaussian-logistic" in text
+    code, more, err = run("models --verbose", capsys)
+    assert (code, err) == (0, "")
     for name in pl.zoo.names():
-        assert name in text
+        card = pl.load(name).card
+        (about,) = (part for part in more.split("\n\n") if part.splitlines()[0] == name)
+        for test, counts in card["results"].items():
+            said = [line for line in about.splitlines() if test.removeprefix("few ") in line]
+            reached = ["-" if k is None else str(k) for k in counts[name]]
+            assert any(" / ".join(reached) in line for line in said)
+    assert max(map(len, (text + more).splitlines())) <= 80

@@ -29,6 +29,7 @@ from proxlearn.scheme import Coefficients, Scheme, View
 from proxlearn.smooth import GLM, LeastSquares
 from proxlearn.solution import Status
 from proxlearn.solver import Progress, most_iterations, solve
+from proxlearn.training.jobs import sized
 
 LEVEL = 1e-6
 """The relative gap (F - F*) / |F*| that counts as converged."""
@@ -100,8 +101,11 @@ def audit(
     count: int = 8,
     iterations: int = 200,
     seed: int = 0,
+    sizes: Sequence[str] = (),
 ) -> dict[str, Findings | InputError]:
     """Measure optimizers on `count` problems of a family; an error says why one was not measured.
+
+    `sizes` are parameters of the family that differ from its defaults, each as NAME=VALUE.
 
     >>> found = audit(["ista", "lasso"], count=2, iterations=100)
     >>> found["ista"].step, found["lasso"].share
@@ -111,7 +115,7 @@ def audit(
         raise InputError("no optimizers were given; expected at least one, such as 'lasso-pa'")
     if iterations < 1:
         raise InputError(f"iterations is {iterations}; expected at least 1")
-    case = sample(family, count, seed)
+    case = sample(family, count, seed, sizes)
     found: dict[str, Findings | InputError] = {}
     for name in optimizers:
         try:
@@ -121,13 +125,14 @@ def audit(
     return found
 
 
-def sample(family: str, count: int, seed: int) -> Case:
+def sample(family: str, count: int, seed: int, sizes: Sequence[str] = ()) -> Case:
     """Problems of a family in float64, with minimisers to a gap of 1e-12 and normal starts.
 
     The starts are as long as the minimisers, and inside the set where r is one.
     """
     generator = torch.Generator().manual_seed(seed)
-    problem = families.get(family).sample(count, generator, dtype=torch.float64)
+    chosen = sized(families.get(family), sizes)
+    problem = chosen.sample(count, generator, dtype=torch.float64)
     solver = "ppa" if problem.f.gradients_are_free else "fista-restart"
     solution = solve(problem, solver, tol=1e-12, max_iter=100_000)
     if not solution.solved:

@@ -14,7 +14,8 @@ from proxlearn.commands import report as report_command
 from proxlearn.commands import reproduce as reproduce_command
 from proxlearn.commands import solve_batch as solve_batch_command
 from proxlearn.commands import tune as tune_command
-from proxlearn.errors import InputError
+from proxlearn.engine_names import ENGINES
+from proxlearn.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from proxlearn.comparison import Comparison, Watch
@@ -91,6 +92,10 @@ def _solve(
     radius: Annotated[float | None, typer.Option(help="Sum of x on the simplex (1).")] = None,
     classes: Annotated[int | None, typer.Option(help="Number of classes (found in b).")] = None,
     optimizer: Annotated[str, typer.Option(help="Name of the method.")] = "auto",
+    engine: Annotated[
+        str | None,
+        typer.Option(metavar="|".join(ENGINES), help="What computes (auto, or PROXLEARN_ENGINE)."),
+    ] = None,
     tol: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-6,
     max_iter: Annotated[int, typer.Option(help="Most iterations.")] = 1000,
     time_limit: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
@@ -109,6 +114,8 @@ def _solve(
 
     FILE.npz:NAME is one array of several.
     """
+    if engine is not None and engine not in ENGINES:
+        raise unknown("engine", engine, ENGINES)
     from proxlearn.jobs import solve_files
 
     options = {"lam": lam, "lam2": lam2, "groups": groups, "weights": weights}
@@ -118,6 +125,7 @@ def _solve(
         b,
         {**options, "radius": radius, "classes": classes},
         optimizer=optimizer,
+        engine=engine,
         tol=tol,
         max_iter=max_iter,
         time_limit=time_limit,
@@ -148,6 +156,9 @@ def _show_solution(solution: "Solution", as_json: bool, quiet: bool, with_x: boo
 
 Count = Annotated[int, typer.Option(min=1, help="Number of problems.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the problems.")]
+Sizes = Annotated[
+    list[str] | None, typer.Option("--set", help="NAME=VALUE of the family, such as m=100.")
+]
 
 
 @app.command("demo")
@@ -179,6 +190,7 @@ def _compare(
     count: Count = 64,
     max_iter: Annotated[int, typer.Option(min=1, help="Iterations of each.")] = 300,
     seed: Seed = 0,
+    sizes: Sizes = None,
     report: Annotated[str | None, typer.Option(help="Folder for page, plot and rows.")] = None,
 ) -> None:
     """Run several optimizers on problems of one family; a table, with --report a page."""
@@ -192,13 +204,13 @@ def _compare(
         curves.require_matplotlib()
         check_folder(report)
     with _watching() as watch:
-        result = compare_family(family, names, count, max_iter, seed, watch)
+        result = compare_family(family, names, count, max_iter, seed, watch, sizes or ())
     _show_comparison(result)
     for line in notes(names, family):
         print(line)
     if report is not None:
         folder = check_folder(report)
-        card = family_card(family, names, count, max_iter, seed)
+        card = family_card(family, names, count, max_iter, seed, sizes or ())
         wrote = page.write_comparison(folder, result, card)
         rows.save(result, folder / "rows.csv")
         print(f"wrote {wrote}, {folder / 'convergence.png'} and {folder / 'rows.csv'}")
@@ -211,9 +223,7 @@ def _train(
     rule: Annotated[
         str, typer.Option(help="compact, or what the LSTM learns: p, a, pa, pba, ...")
     ] = "pa",
-    sizes: Annotated[
-        list[str] | None, typer.Option("--set", help="NAME=VALUE of the family, such as m=100.")
-    ] = None,
+    sizes: Sizes = None,
     settings: Annotated[
         list[str] | None, typer.Option("--rule-set", help="NAME=VALUE of the rule.")
     ] = None,
@@ -265,13 +275,15 @@ app.command("tune")(tune_command.tune)
 
 
 @app.command("models")
-def _models() -> None:
-    """The shipped weights: what they were trained for, and what they were measured to do."""
-    from rich.console import Console
+def _models(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show all tests and settings of each model.")
+    ] = False,
+) -> None:
+    """List the shipped models: what they were trained on and how many iterations they need."""
+    from proxlearn.report.tables import models_text
 
-    from proxlearn.report.tables import models_table
-
-    Console().print(models_table())
+    print(models_text(verbose))
 
 
 def _show_comparison(result: "Comparison") -> None:

@@ -18,6 +18,9 @@ def audit(
     count: Annotated[int, typer.Option(min=1, help="Number of problems.")] = 8,
     max_iter: Annotated[int, typer.Option(min=1, help="Iterations of each run.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the problems.")] = 0,
+    sizes: Annotated[
+        list[str] | None, typer.Option("--set", help="NAME=VALUE of the family, such as m=100.")
+    ] = None,
 ) -> int:
     """Measure the paper's conditions: fixed point, convergence, range of p, biases, units.
 
@@ -27,15 +30,17 @@ def audit(
     from rich.console import Console
 
     from proxlearn.audit import audit as run
+    from proxlearn.demo import titled
     from proxlearn.errors import InputError
 
     names = list(dict.fromkeys(name.strip() for name in models.split(",") if name.strip()))
-    found = run(names, family, count=count, iterations=max_iter, seed=seed)
+    found = run(names, family, count=count, iterations=max_iter, seed=seed, sizes=sizes or ())
     errors = {name: f for name, f in found.items() if isinstance(f, InputError)}
     measured = {name: f for name, f in found.items() if not isinstance(f, InputError)}
     if not measured:
         raise next(iter(errors.values()))
-    Console().print(_table(measured, f"{count} problems of {family}", max_iter))
+    title = f"{count} problems of {titled(family, sizes or ())}"
+    Console().print(_table(measured, title, max_iter))
     print(NOTES.format(K=max_iter))
     for name, error in errors.items():
         print(f"warning: {name} was not measured: {error}", file=sys.stderr)

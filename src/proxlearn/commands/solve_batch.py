@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from proxlearn.engine_names import NAMED
+
 if TYPE_CHECKING:
     from proxlearn.shards.work import Outcome, Watch
 
@@ -28,7 +30,7 @@ def solve_batch(
     max_iter: Annotated[int, typer.Option(help="Most iterations.")] = 1000,
     dtype: Annotated[str | None, typer.Option(help="float32 or float64 (that of A).")] = None,
     device: Annotated[str, typer.Option(help="Where to compute.")] = "cpu",
-    engine: Annotated[str, typer.Option(help="torch or compiled (Numba).")] = "torch",
+    engine: Annotated[str, typer.Option(help=f"{' or '.join(NAMED)}.")] = "torch",
     stale: Annotated[
         float, typer.Option(help="Seconds of silence after which a shard is taken over.")
     ] = 60.0,
