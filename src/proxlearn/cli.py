@@ -221,24 +221,29 @@ def _train(
     family: Annotated[str, typer.Argument(help="Name of a family, such as gaussian-lasso.")],
     out: Annotated[str, typer.Option(help="File for the weights, .safetensors.")],
     rule: Annotated[
-        str, typer.Option(help="compact, or what the LSTM learns: p, a, pa, pba, ...")
-    ] = "pa",
+        str, typer.Option(help="compact, or what the paper's LSTM learns: p, a, pa, pba, ...")
+    ] = "compact",
     sizes: Sizes = None,
     settings: Annotated[
         list[str] | None, typer.Option("--rule-set", help="NAME=VALUE of the rule.")
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Minibatches (500).")] = None,
     batch: Annotated[int | None, typer.Option(help="Problems in a minibatch (64).")] = None,
-    horizon: Annotated[int | None, typer.Option(help="Iterations on each (100).")] = None,
+    horizon: Annotated[int | None, typer.Option(help="Iterations on each (40).")] = None,
     unroll: Annotated[int | None, typer.Option(help="Iterations in a segment (20).")] = None,
     lr: Annotated[float | None, typer.Option(help="Step of Adam (0.01).")] = None,
-    schedule: Annotated[str | None, typer.Option(help="constant or cosine.")] = None,
-    loss: Annotated[str | None, typer.Option(help="objective, log-gap or log-mean-gap.")] = None,
+    schedule: Annotated[str | None, typer.Option(help="constant or cosine (cosine).")] = None,
+    loss: Annotated[
+        str | None, typer.Option(help="objective, log-gap or log-mean-gap (log-mean-gap).")
+    ] = None,
     seed: Seed = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on after an interruption.")] = False,
     device: Annotated[str, typer.Option(help="Where to compute.")] = "cpu",
 ) -> int:
     """Learn a rule from problems of a family; then compare it on fresh ones.
+
+    The defaults, in brackets, are what we advise for the compact rule. A rule of the paper has the
+    paper's: --horizon 100, --schedule constant, --loss objective.
 
     Under torchrun every process draws its own problems, and the gradients are averaged.
     """

@@ -35,6 +35,8 @@ def train_from_options(
 ) -> tuple[Learned | None, Family]:
     """Train as the texts say; options that are None keep their defaults.
 
+    The defaults are those of `TrainConfig` for the compact rule and the paper's for other rules.
+
     Returns the optimizer, or None on a rank that does not report, and the family.
     """
     if not out.endswith(".safetensors"):
@@ -43,7 +45,7 @@ def train_from_options(
     chosen = sized(families.get(family), sizes)
     given = {name: value for name, value in options.items() if value is not None}
     given["settings"] = dict(_pair(text) for text in settings)
-    make = TrainConfig.compact if given.get("rule") == "compact" else TrainConfig
+    make = TrainConfig if given.get("rule", "compact") == "compact" else TrainConfig.paper
     learned = train(chosen, make(**given), out=out, resume=resume, device=device, watch=watch)
     reports = os.environ.get("RANK", "0") == "0"
     return (learned if reports else None), chosen
