@@ -55,6 +55,14 @@ def test_the_tour_prints_what_it_says():
     assert printed.getvalue().startswith(expected)
 
 
+def test_the_landing_page_prints_what_it_says():
+    (expected,) = re.findall(r"```text\n(.*?)```", text("index.md"), re.DOTALL)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(python_of("index.md"), {})
+    assert printed.getvalue() == expected
+
+
 def test_a_family_of_ones_own_can_be_trained_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     module = types.ModuleType("documented_family")

@@ -254,6 +254,20 @@ def folder(tmp_path):
     return tmp_path
 
 
+def test_a_page_shows_the_statements_about_its_experiments_only(folder):
+    about = {"ours": "not measured", "paper": "21", "verdict": "not measured"}
+    names = {"held": "b-first", "absent": "cifar10", "of no experiment": None}
+    claims = [{"claim": claim, "experiment": name, **about} for claim, name in names.items()]
+    (folder / "claims.json").write_text(json.dumps(claims))
+    (folder / "a-second.parquet").unlink()
+    page.write_page(folder)
+    text = (folder / "index.html").read_text()
+    shown = [row[0] for row in Reader(text).rows if row[1:3] == ["21", "not measured"]]
+    assert shown == ["held", "of no experiment"]
+    assert "Of 2 statements" in text
+    assert len(json.loads((folder / "claims.json").read_text())) == 3  # all are still on file
+
+
 def test_report_writes_the_page_of_a_folder(folder, capsys):
     claims = [{"claim": "c", "paper": "21", "ours": None, "verdict": "not reproduced"}]
     (folder / "claims.json").write_text(json.dumps(claims))

@@ -176,8 +176,10 @@ def _demo(
     folder = check_folder(out)
     with _watching() as watch:
         result = demo.run(count, seed, watch)
+    card = demo.card(count, seed)
     _show_comparison(result)
-    wrote = page.write_comparison(folder, result, demo.card(count, seed))
+    print("\n".join(card["notes"]))
+    wrote = page.write_comparison(folder, result, card)
     print(f"wrote {wrote} (open it in a browser) and {folder / 'convergence.png'}")
 
 

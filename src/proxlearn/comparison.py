@@ -1,13 +1,14 @@
 """Many optimizers on one set of problems: objectives, gradients and time at every iteration."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from proxlearn import optimizers as registry
+from proxlearn.checkpoint import Learned
 from proxlearn.errors import InputError
 from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Problem
@@ -51,6 +52,12 @@ class Comparison:
     optimum: Tensor
     """F*, (B,), float64."""
     runs: Mapping[str, Run]
+    learned: frozenset[str] = frozenset()
+    """Names of the runs whose optimizer has trained weights."""
+
+    def label(self, name: str) -> str:
+        """The name of a run for tables and plots, which say of a learned optimizer that it is."""
+        return f"{name} (learned)" if name in self.learned else name
 
     def relative_gap(self, name: str) -> Tensor:
         """(F(x_k) - F*) / |F*| of every instance, (K+1, B)."""
@@ -74,7 +81,7 @@ class Comparison:
     def with_run(self, name: str, run: Run) -> "Comparison":
         """This comparison and one more run, of a method that is no optimizer: `lbfgs`."""
         best = torch.minimum(self.optimum, run.objective.amin(0).to(self.optimum.device))
-        return Comparison(best, {**self.runs, name: run})
+        return replace(self, optimum=best, runs={**self.runs, name: run})
 
     def rows(self) -> Iterator[Row]:
         """Everything in long format: a row for each optimizer, instance and iteration."""
@@ -145,7 +152,8 @@ def compare(
     runs = {name: _run(problem, opt, name, max_iter, watch) for name, opt in named.items()}
     for run in runs.values():
         best = torch.minimum(best, run.objective.amin(0))
-    return Comparison(best, runs)
+    learned = frozenset(name for name, opt in named.items() if isinstance(opt, Learned))
+    return Comparison(best, runs, learned)
 
 
 def _run(

@@ -1,8 +1,10 @@
 """The methods of a comparison by name: tuned where a record says how, and L-BFGS."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from proxlearn import optimizers, tuning
+from proxlearn import families, optimizers, tuning
+from proxlearn.checkpoint import Learned
 from proxlearn.comparison import Comparison, Watch, compare, optimum
 from proxlearn.lbfgs import lbfgs
 from proxlearn.optimizers import Optimizer
@@ -30,11 +32,11 @@ def compare_named(
         result = Comparison(optimum(problem, watch=watch), {})
     if LBFGS in names:
         result = result.with_run(LBFGS, lbfgs(problem, max_iter))
-    return Comparison(result.optimum, {name: result.runs[name] for name in names})
+    return replace(result, runs={name: result.runs[name] for name in names})
 
 
 def notes(names: Sequence[str], family: str) -> list[str]:
-    """A line for each optimizer that is not run with its default values."""
+    """A line for each optimizer that is learned, or not run with its default values."""
     lines = []
     for name in names:
         if found := tuning.record(name, family):
@@ -43,4 +45,9 @@ def notes(names: Sequence[str], family: str) -> list[str]:
             lines.append(f"{name}: {values}, tuned on {how}")
         elif name == LBFGS:
             lines.append(f"{name}: SciPy, float64; each gradient counts as an iteration")
+        elif isinstance(optimizer := optimizers.get(name), Learned):
+            count = sum(weight.numel() for weight in optimizer.rule.parameters())
+            home = families.name_of(optimizer.card.get("family", {}).get("name", ""))
+            place = f", trained on {home or 'a family of its own'}"
+            lines.append(f"{name}: a learned rule with {count:,} weights{place}")
     return lines

@@ -6,7 +6,7 @@ from typing import Any
 
 from proxlearn import __version__, families
 from proxlearn.comparison import Comparison, Watch
-from proxlearn.competitors import compare_named
+from proxlearn.competitors import compare_named, notes
 from proxlearn.errors import InputError
 from proxlearn.training.jobs import sized
 
@@ -79,4 +79,5 @@ def family_card(
         "seed": seed,
         "version": __version__,
         "optimum": OPTIMUM,
+        "notes": notes(optimizers, family),
     }

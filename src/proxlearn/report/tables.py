@@ -72,12 +72,11 @@ def _rule_of(name: str) -> tuple[str, int]:
     return rule["settings"].get("learns", rule["kind"]), count
 
 
-def _trained_on(name: str) -> tuple[str, str]:
+def _trained_on(model: str) -> tuple[str, str]:
     """The family's name on the command line, and its parameters."""
-    family = dict(load(name).card["family"])
-    kind = family.pop("name")
-    names = {known.__name__: called for called, known in families.NAMES.items()}
-    return str(names.get(kind, kind)), ", ".join(f"{key}={value}" for key, value in family.items())
+    family = dict(load(model).card["family"])
+    name = families.name_of(family.pop("name"))
+    return name, ", ".join(f"{key}={value}" for key, value in family.items())
 
 
 def _tests(name: str) -> list[tuple[str, str, str]]:
@@ -107,7 +106,7 @@ def comparison_table(result: Comparison, levels: tuple[float, ...]) -> Table:
     for eps in levels:
         table.add_column(f"{eps:g}", justify="right")
     for name in result.runs:
-        table.add_row(name, *(reached(result, name, eps) for eps in levels))
+        table.add_row(result.label(name), *(reached(result, name, eps) for eps in levels))
     return table
 
 

@@ -6,7 +6,7 @@ from proxlearn.families import Family, GaussianLasso, GaussianLogistic, General,
 from proxlearn.training import TrainConfig
 
 PAPER = TrainConfig.paper(schedule="cosine")
-"""The paper's setting, with a falling step (500 minibatches of 64, horizon 100 in segments of 20, Adam from 1e-2)."""
+"""The paper's: 500 minibatches of 64, horizon 100 in segments of 20; Adam, falling from 1e-2."""
 LOGISTIC = replace(PAPER, settings={"activation": "softplus"})
 ABLATION = replace(PAPER, steps=100)
 """A fifth of the paper's minibatches, on problems of 100x200: for the ablation's comparisons."""
