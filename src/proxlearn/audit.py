@@ -30,6 +30,7 @@ from proxlearn.smooth import GLM, LeastSquares
 from proxlearn.solution import Status
 from proxlearn.solver import Progress, most_iterations, solve
 from proxlearn.training.jobs import sized
+from proxlearn.watch import Watch, portion
 
 LEVEL = 1e-6
 """The relative gap (F - F*) / |F*| that counts as converged."""
@@ -102,6 +103,7 @@ def audit(
     iterations: int = 200,
     seed: int = 0,
     sizes: Sequence[str] = (),
+    watch: Watch | None = None,
 ) -> dict[str, Findings | InputError]:
     """Measure optimizers on `count` problems of a family; an error says why one was not measured.
 
@@ -117,9 +119,11 @@ def audit(
         raise InputError(f"iterations is {iterations}; expected at least 1")
     case = sample(family, count, seed, sizes)
     found: dict[str, Findings | InputError] = {}
-    for name in optimizers:
+    parts = 1 + len(optimizers)
+    for i, name in enumerate(optimizers, 1):
+        told = portion(watch, i, i + 1, parts)
         try:
-            found[name] = measure(case, named([name], family)[name], iterations)
+            found[name] = measure(case, named([name], family)[name], iterations, name, told)
         except InputError as error:
             found[name] = error
     return found
@@ -149,13 +153,18 @@ def sample(family: str, count: int, seed: int, sizes: Sequence[str] = ()) -> Cas
     return Case(problem, x, solution.objective, start)
 
 
-def measure(case: Case, optimizer: Optimizer, iterations: int) -> Findings:
+def measure(
+    case: Case, optimizer: Optimizer, iterations: int, name: str = "", watch: Watch | None = None
+) -> Findings:
     """All measurements of one optimizer; an unrolled one ends with its layers."""
     K = min(iterations, most_iterations(optimizer) or iterations)
-    rescaled = {
-        what: None if other is None else reach(other, optimizer, K)
-        for what, other in case.rescaled.items()
-    }
+    rescaled: dict[str, Tensor | None] = {}
+    for i, (what, other) in enumerate(case.rescaled.items()):
+        if watch is not None:
+            watch(f"{name}, {what} in other units", i, len(case.rescaled) + 2)
+        rescaled[what] = None if other is None else reach(other, optimizer, K)
+    if watch is not None:
+        watch(f"{name}, fixed point and convergence", len(rescaled), len(rescaled) + 2)
     seen = _Seen(case)
     rule: Any = getattr(optimizer, "rule", None)
     inside = hasattr(rule, "looks_at")

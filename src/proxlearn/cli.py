@@ -2,8 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,13 +13,15 @@ from proxlearn.commands import report as report_command
 from proxlearn.commands import reproduce as reproduce_command
 from proxlearn.commands import solve_batch as solve_batch_command
 from proxlearn.commands import tune as tune_command
+from proxlearn.commands.progress import watching
 from proxlearn.engine_names import ENGINES
 from proxlearn.errors import InputError, unknown
 
 if TYPE_CHECKING:
-    from proxlearn.comparison import Comparison, Watch
+    from proxlearn.comparison import Comparison
     from proxlearn.solution import Solution
     from proxlearn.training import Report
+    from proxlearn.watch import Watch
 
 app = typer.Typer(
     name="proxlearn",
@@ -174,7 +175,7 @@ def _demo(
 
     curves.require_matplotlib()
     folder = check_folder(out)
-    with _watching() as watch:
+    with watching() as watch:
         result = demo.run(count, seed, watch)
     card = demo.card(count, seed)
     _show_comparison(result)
@@ -205,7 +206,7 @@ def _compare(
     if report is not None:
         curves.require_matplotlib()
         check_folder(report)
-    with _watching() as watch:
+    with watching() as watch:
         result = compare_family(family, names, count, max_iter, seed, watch, sizes or ())
     _show_comparison(result)
     for line in notes(names, family):
@@ -252,7 +253,7 @@ def _train(
     from proxlearn.training.jobs import compare_trained, train_from_options
 
     given = {"steps": steps, "batch": batch, "horizon": horizon, "unroll": unroll, "lr": lr}
-    with _training() as watch:
+    with watching() as show:
         learned, trained_on = train_from_options(
             family,
             sizes or [],
@@ -261,11 +262,13 @@ def _train(
             out=out,
             resume=resume,
             device=device,
-            watch=watch,
+            watch=_minibatches(show),
         )
     if learned is None:
         return 0  # another rank reports
-    _show_comparison(compare_trained(out, learned, trained_on))
+    with watching() as show:
+        result = compare_trained(out, learned, trained_on, watch=show)
+    _show_comparison(result)
     print(f"wrote {out}, validation score {learned.card['training']['validation_score']:.2f}")
     if learned.card["status"] != "finished":
         print("warning: training diverged; these are the best weights before", file=sys.stderr)
@@ -302,46 +305,13 @@ def _show_comparison(result: "Comparison") -> None:
     Console().print(comparison_table(result, LEVELS))
 
 
-@contextmanager
-def _watching() -> Iterator["Watch | None"]:
-    """Progress on stderr, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+def _minibatches(show: "Watch") -> "Callable[[Report], None]":
+    """A watch of a training: loss and validation score beside the minibatches."""
 
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TextColumn("iteration"))
-    with Progress(*columns, MofNCompleteColumn(), console=console, transient=True) as progress:
-        task = progress.add_task("", total=None)
-        yield lambda name, k: progress.update(task, description=name, completed=k)
+    def watch(report: "Report") -> None:
+        text = f"minibatch {report.step} of {report.steps}, loss {report.loss:.3f}"
+        text += f", validation {report.validation:.2f}"
+        text += f", {report.skipped} skipped" if report.skipped else ""
+        show(text, report.step, report.steps)
 
-
-@contextmanager
-def _training() -> Iterator["Callable[[Report], None] | None"]:
-    """A bar on stderr with loss, validation score and time left, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    words = TextColumn("{task.description}")
-    columns = (BarColumn(), MofNCompleteColumn(), words, TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=None)
-
-        def watch(report: "Report") -> None:
-            text = f"loss {report.loss:.3f}, validation {report.validation:.2f}"
-            text += f", {report.skipped} skipped" if report.skipped else ""
-            progress.update(task, total=report.steps, completed=report.step, description=text)
-
-        yield watch
+    return watch

@@ -14,11 +14,10 @@ from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Problem
 from proxlearn.solution import Status
 from proxlearn.solver import Progress, most_iterations, solve
+from proxlearn.watch import Watch, portion
 
 BLOCK = 64
 """Instances that are worked on at a time, so that float64 copies of the data stay small."""
-Watch = Callable[[str, int], None]
-"""Told the name of the optimizer at work and its iteration, after each one."""
 
 
 class Row(NamedTuple):
@@ -107,9 +106,8 @@ def optimum(
     values, gaps, missed = [], [], []
     for first in range(0, problem.batch, BLOCK):
         part = _block(problem, first).to(torch.float64)
-        solution = solve(
-            part, "fista-restart", tol=tol, max_iter=max_iter, callback=_callback("optimum", watch)
-        )
+        callback = _callback("optimum", watch, problem, first, None)
+        solution = solve(part, "fista-restart", tol=tol, max_iter=max_iter, callback=callback)
         missed += [first + i for i, s in enumerate(solution.status) if s != Status.SOLVED]
         values.append(solution.objective)
         gaps.append(solution.gap / solution.objective.abs())
@@ -138,7 +136,7 @@ def compare(
     `optimum` (B,) is F*, computed if not given; an optimizer that finds a smaller value lowers
     it, so no gap is negative. Lipschitz constants are computed before the clocks start: the
     first optimizer would pay for all. Unrolled methods end with their layers. Instances are run in
-    blocks of `BLOCK`; a `watch` sees each block's iterations.
+    blocks of `BLOCK`; a `watch` is told after each iteration of a block.
 
     >>> import proxlearn as pl
     >>> problem = pl.families.GaussianLasso(m=20, n=40, nonzeros=4).sample(8, 0)
@@ -148,8 +146,12 @@ def compare(
     """
     named = _named(optimizers)
     problem.lipschitz()
-    best = _optimum(problem, optimum, watch)
-    runs = {name: _run(problem, opt, name, max_iter, watch) for name, opt in named.items()}
+    parts = 1 + len(named)
+    best = _optimum(problem, optimum, portion(watch, 0, 1, parts))
+    runs = {
+        name: _run(problem, opt, name, max_iter, portion(watch, i, i + 1, parts))
+        for i, (name, opt) in enumerate(named.items(), 1)
+    }
     for run in runs.values():
         best = torch.minimum(best, run.objective.amin(0))
     learned = frozenset(name for name, opt in named.items() if isinstance(opt, Learned))
@@ -162,7 +164,8 @@ def _run(
     histories = []
     max_iter = min(max_iter, most_iterations(optimizer) or max_iter)
     for first in range(0, problem.batch, BLOCK):
-        part, callback = _block(problem, first), _callback(name, watch)
+        part = _block(problem, first)
+        callback = _callback(name, watch, problem, first, max_iter)
         solution = solve(
             part,
             optimizer,
@@ -193,8 +196,23 @@ def _block(problem: Problem, first: int) -> Problem:
     return problem.select(torch.arange(first, last, device=problem.device))
 
 
-def _callback(name: str, watch: Watch | None) -> Callable[[Progress], None] | None:
-    return None if watch is None else lambda p: watch(name, p.iteration)
+def _callback(
+    name: str, watch: Watch | None, problem: Problem, first: int, iterations: int | None
+) -> Callable[[Progress], None] | None:
+    """Tells the watch how many instances are done, those of the block in fractions.
+
+    Where nobody knows how many iterations it will take, the block counts when it is done.
+    """
+    if watch is None:
+        return None
+    size = min(BLOCK, problem.batch - first)
+
+    def tell(progress: Progress) -> None:
+        share = progress.iteration / iterations if iterations else 0.0
+        done = first + size * share
+        watch(f"{name}, iteration {progress.iteration}", done, problem.batch)
+
+    return tell
 
 
 def _named(optimizers: Mapping[str, Optimizer] | Sequence[str]) -> dict[str, Optimizer]:

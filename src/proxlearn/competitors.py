@@ -5,10 +5,11 @@ from dataclasses import replace
 
 from proxlearn import families, optimizers, tuning
 from proxlearn.checkpoint import Learned
-from proxlearn.comparison import Comparison, Watch, compare, optimum
+from proxlearn.comparison import Comparison, compare, optimum
 from proxlearn.lbfgs import lbfgs
 from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Problem
+from proxlearn.watch import Watch, portion
 
 LBFGS = "lbfgs"
 
@@ -26,11 +27,15 @@ def compare_named(
 ) -> Comparison:
     """`compare` on problems of a family; 'lbfgs' counts gradients in place of iterations."""
     methods = named([name for name in names if name != LBFGS], family)
+    parts = 1 + len(names)
+    others = portion(watch, 0, 1 + len(methods), parts)
     if methods or LBFGS not in names:
-        result = compare(problem, methods, max_iter, watch=watch)
+        result = compare(problem, methods, max_iter, watch=others)
     else:
-        result = Comparison(optimum(problem, watch=watch), {})
+        result = Comparison(optimum(problem, watch=others), {})
     if LBFGS in names:
+        if watch is not None:
+            watch(LBFGS, 1 + len(methods), parts)
         result = result.with_run(LBFGS, lbfgs(problem, max_iter))
     return replace(result, runs={name: result.runs[name] for name in names})
 

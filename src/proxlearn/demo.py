@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from proxlearn import __version__, families
-from proxlearn.comparison import Comparison, Watch
+from proxlearn.comparison import Comparison
 from proxlearn.competitors import compare_named, notes
 from proxlearn.errors import InputError
 from proxlearn.training.jobs import sized
+from proxlearn.watch import Watch
 
 OPTIMIZERS = ("ista", "fista", "fista-restart", "lasso")
 MAX_ITER = 250

@@ -30,11 +30,21 @@ def audit(
     from rich.console import Console
 
     from proxlearn.audit import audit as run
+    from proxlearn.commands.progress import watching
     from proxlearn.demo import titled
     from proxlearn.errors import InputError
 
     names = list(dict.fromkeys(name.strip() for name in models.split(",") if name.strip()))
-    found = run(names, family, count=count, iterations=max_iter, seed=seed, sizes=sizes or ())
+    with watching() as watch:
+        found = run(
+            names,
+            family,
+            count=count,
+            iterations=max_iter,
+            seed=seed,
+            sizes=sizes or (),
+            watch=watch,
+        )
     errors = {name: f for name, f in found.items() if isinstance(f, InputError)}
     measured = {name: f for name, f in found.items() if not isinstance(f, InputError)}
     if not measured:

@@ -69,14 +69,15 @@ def _list() -> int:
 def _run(names: tuple[str, ...], scale: str, out: str, options: dict[str, Any]) -> int:
     """Each experiment in turn; with several, one that cannot run does not stop the others."""
     from proxlearn import experiments
-    from proxlearn.cli import _watching
+    from proxlearn.commands.progress import watching
     from proxlearn.errors import InputError
     from proxlearn.experiments.runner import run
 
     failed = 0
-    for name in names:
+    for i, name in enumerate(names, 1):
+        title = f"experiment {i} of {len(names)}" if len(names) > 1 else ""
         try:
-            with _watching() as watch:
+            with watching(title) as watch:
                 outcome = run(experiments.get(name), scale, out, watch=watch, **options)
         except InputError as error:
             if len(names) == 1:

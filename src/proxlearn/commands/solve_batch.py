@@ -2,8 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -45,6 +44,7 @@ def solve_batch(
     Start it as often and on as many hosts as you like, also under torchrun: each shard is done
     once, one of a killed worker by another, and a new start does what is missing.
     """
+    from proxlearn.commands.progress import watching
     from proxlearn.shards import Settings
     from proxlearn.shards import solve_batch as run
     from proxlearn.training.memory import keep_freed_memory
@@ -52,7 +52,8 @@ def solve_batch(
     keep_freed_memory()  # shard after shard allocates the same
     settings = Settings(kind, lam, shard_size, optimizer, tol, max_iter, dtype, device, engine)
     worker, workers = _rank()
-    with _bar(worker) as watch:
+    with watching() as show:
+        watch = _watch(worker, show)
         outcome = run(
             problems,
             out,
@@ -87,17 +88,8 @@ def _show(outcome: "Outcome", out: str) -> None:
     print(f"wrote {os.path.join(out, 'summary.json')}")
 
 
-@contextmanager
-def _bar(worker: int) -> Iterator["Watch | None"]:
-    """A bar on stderr with all workers' settled instances, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    if worker != 0 or not console.is_terminal:
-        yield None
-        return
-    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=None)
-        yield lambda done, total: progress.update(task, total=total, completed=done)
+def _watch(worker: int, show: Callable[[str, float, float], None]) -> "Watch | None":
+    """Shows the instances that all workers have settled; one worker shows it for all."""
+    if worker != 0:
+        return None
+    return lambda done, total: show(f"{done} of {total} instances", done, max(total, 1))

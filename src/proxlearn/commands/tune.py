@@ -27,10 +27,10 @@ def tune(
     from rich.table import Table
 
     from proxlearn import tuning
-    from proxlearn.cli import _watching
+    from proxlearn.commands.progress import watching
 
     grid = tuning.parse_grid(values) if values else None
-    with _watching() as watch:
+    with watching() as watch:
         found = tuning.tune(
             optimizer, family, grid, count=count, iterations=max_iter, seed=seed, watch=watch
         )

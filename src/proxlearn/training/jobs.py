@@ -17,6 +17,7 @@ from proxlearn.files import check_folder
 from proxlearn.solver import solve
 from proxlearn.training.config import TrainConfig
 from proxlearn.training.loop import Report, train
+from proxlearn.watch import Watch
 
 FRESH_SEED = 2**40
 """Seed of the problems on which a trained rule is compared: no training draws from it."""
@@ -51,13 +52,15 @@ def train_from_options(
     return (learned if reports else None), chosen
 
 
-def compare_trained(name: str, learned: Learned, family: Family, count: int = 64) -> Comparison:
+def compare_trained(
+    name: str, learned: Learned, family: Family, count: int = 64, watch: Watch | None = None
+) -> Comparison:
     """The trained rule beside FISTA with restart on fresh problems of its family."""
     problem = family.sample(count, FRESH_SEED)
     named = {"fista-restart": optimizers.get("fista-restart"), Path(name).stem: learned}
     # Some members of wide families are not certified to the digits that `optimum` insists on.
     best = solve(problem.to(torch.float64), "fista-restart", tol=1e-9, max_iter=3000).objective
-    return compare(problem, named, 100, best)
+    return compare(problem, named, 100, best, watch=watch)
 
 
 def sized(family: Family, texts: Sequence[str]) -> Family:
