@@ -1,5 +1,6 @@
 """The command line: what it prints, writes and returns, and one line for whatever is wrong."""
 
+import itertools
 import json
 import os
 import signal
@@ -22,6 +23,8 @@ B = A @ np.array([1.0, 0, 0, -2, 0, 0, 0, 0.5])
 LABELS = (B > 0).astype(float)
 CLASSES = np.arange(12) % 3
 GROUPS = np.arange(8) // 2
+COMMANDS = ("solve", "demo", "compare", "train", "report", "audit", "reproduce", "solve-batch",
+            "tune", "models")  # fmt: skip
 WEIGHTS = np.linspace(0.5, 2, 8)
 
 
@@ -119,6 +122,9 @@ def test_table_and_quiet(folder, capsys):
     words = ["status", "objective", "gap", "iterations", "gradients", "seconds", "non-zeros"]
     assert [line.split()[0] for line in out.splitlines()] == words
     assert run("solve lasso A.npy b.npy --lam 0.3 --quiet", capsys) == (0, "", "")
+    assert run("solve lasso A.npy b.npy --lam 0.3 --quiet --out x.npy", capsys) == (0, "", "")
+    _, out, _ = run("solve lasso A.npy b.npy --lam 0.3 --out x.npy", capsys)
+    assert out.splitlines()[-1] == "wrote x.npy"
 
 
 def test_options_reach_the_solver(folder, capsys):
@@ -224,8 +230,10 @@ BAD_INPUT = {
     f"{LASSO} --out x.txt": "expected .npy or .csv",
     f"{LASSO} --out A.npy/x.npy": "cannot be written to",
     f"{LASSO} --out folder.npy": "is a folder",
-    "solve lasso A.npy": "Missing argument",
-    f"{LASSO} --nothing": "--nothing",
+    "solve lasso A.npy": "Missing argument 'b'. See proxlearn solve --help",
+    "solv": "No such command 'solv'. Did you mean 'solve'? See proxlearn --help",
+    f"{LASSO} --nothing": "--nothing. See proxlearn solve --help",
+    "report nowhere": "nowhere is not a folder",
     "nothing": "nothing",
     "demo --count 0": "--count",
     "demo --count 1 --out A.npy": "cannot be written to",
@@ -257,10 +265,22 @@ def test_bad_input_is_one_line_and_exit_2(folder, capsys, command):
 
 def test_help_and_version(capsys):
     assert run("--version", capsys) == (0, f"proxlearn {pl.__version__}\n", "")
-    for command in ["", "--help", "solve --help", "demo --help", "compare --help", "report --help"]:
-        code, out, err = run(command, capsys)
-        assert (code, err) == (0, "")
-        assert "Usage" in out
+    for command in ["", *(name for name in COMMANDS)]:
+        for option in ("", "--help")[bool(command) :]:
+            code, out, err = run(f"{command} {option}", capsys)
+            assert (code, err) == (0, "")
+            assert "Usage" in out
+
+
+def test_help_is_filled_to_the_width_of_the_window(capsys, monkeypatch):
+    """The ends of the lines in a docstring are not ends of lines in the help."""
+    monkeypatch.setenv("COLUMNS", "80")
+    for command in COMMANDS:
+        _, out, _ = run(f"{command} --help", capsys)
+        lines = [line.strip() for line in out.splitlines() if line.startswith(" ")]
+        for line, after in itertools.pairwise(lines):
+            first = after.partition(" ")[0]
+            assert not line or not after or len(line) + 1 + len(first) > 78, (command, line)
 
 
 def test_compare_writes_plot_and_rows(folder, capsys):

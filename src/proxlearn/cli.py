@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,6 +29,7 @@ app = typer.Typer(
     help="Solve composite convex problems, each answer with a certificate of its quality.",
     epilog="Exit codes: 0 success, 1 a solve missed its tolerance, 2 bad input, 130 interrupted.",
     add_completion=False,
+    rich_markup_mode="markdown",  # paragraphs are filled to the width of the window
     pretty_exceptions_enable=False,
 )
 
@@ -45,10 +47,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = getattr(error, "format_message", None)  # what typer and click raise for usage
         if message is None:
             raise
-        return _fail(f"error: {message().strip().rstrip('.')}; see proxlearn --help", 2)
+        text = message().strip()
+        stop = "" if text.endswith((".", "?")) else "."
+        return _fail(f"error: {text}{stop} {_advice(error)}", 2)
     if code == 130:  # how newer versions of typer report an interrupt
         return _fail("interrupted", 130)
     return code if isinstance(code, int) else 0
+
+
+def _advice(error: Exception) -> str:
+    """Where to read on: the help of the command that was misused."""
+    command = getattr(getattr(error, "ctx", None), "command_path", "proxlearn")
+    return f"See {command} --help"
 
 
 def _fail(message: str, code: int) -> int:
@@ -76,6 +86,14 @@ def _top(
         print(context.get_help())
 
 
+Optimizer = Annotated[
+    str,
+    typer.Option(
+        help="auto, a method such as fista-restart, a model of proxlearn models, or a file of one."
+    ),
+]
+
+
 @app.command("solve")
 def _solve(
     kind: Annotated[
@@ -92,10 +110,12 @@ def _solve(
     weights: Annotated[str | None, typer.Option(help="File: weights of the penalty.")] = None,
     radius: Annotated[float | None, typer.Option(help="Sum of x on the simplex (1).")] = None,
     classes: Annotated[int | None, typer.Option(help="Number of classes (found in b).")] = None,
-    optimizer: Annotated[str, typer.Option(help="Name of the method.")] = "auto",
+    optimizer: Optimizer = "auto",
     engine: Annotated[
         str | None,
-        typer.Option(metavar="|".join(ENGINES), help="What computes (auto, or PROXLEARN_ENGINE)."),
+        typer.Option(
+            metavar="|".join(ENGINES), help="The engine (that of PROXLEARN_ENGINE, or auto)."
+        ),
     ] = None,
     tol: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-6,
     max_iter: Annotated[int, typer.Option(help="Most iterations.")] = 1000,
@@ -105,7 +125,7 @@ def _solve(
     device: Annotated[str, typer.Option(help="Where to compute.")] = "cpu",
     out: Annotated[str | None, typer.Option(help="Write x here, .npy or .csv.")] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object; it holds x without --out.")
+        bool, typer.Option("--json", help="Print one JSON object, with x unless there is --out.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no table.")] = False,
 ) -> int:
@@ -113,7 +133,7 @@ def _solve(
 
     A is (m, n), or (B, m, n) for a batch; b is (m,) or (B, m).
 
-    FILE.npz:NAME is one array of several.
+    Of an .npz file with several arrays, FILE.npz:NAME is one.
     """
     if engine is not None and engine not in ENGINES:
         raise unknown("engine", engine, ENGINES)
@@ -136,6 +156,8 @@ def _solve(
         out=out,
     )
     _show_solution(solution, as_json, quiet, with_x=out is None)
+    if out is not None and not (as_json or quiet):
+        print(f"wrote {out}")
     return 0 if solution.solved else 1
 
 
@@ -168,7 +190,7 @@ def _demo(
     seed: Seed = 0,
     out: Annotated[str, typer.Option(help="Folder for the page.")] = "demo-out",
 ) -> None:
-    """Solve fresh LASSO problems by classic methods and a learned rule; a table and a page."""
+    """Solve fresh LASSO problems with classic methods and a learned rule, and show a page."""
     from proxlearn import demo
     from proxlearn.files import check_folder
     from proxlearn.report import curves, page
@@ -188,7 +210,7 @@ def _demo(
 def _compare(
     family: Annotated[str, typer.Argument(help="Name of a family, such as gaussian-lasso.")],
     optimizers: Annotated[
-        str, typer.Option(help="Names, with commas between them.")
+        str, typer.Option(help="Names or files of optimizers, with commas between them.")
     ] = "ista,fista,fista-restart",
     count: Count = 64,
     max_iter: Annotated[int, typer.Option(min=1, help="Iterations of each.")] = 300,
@@ -196,7 +218,10 @@ def _compare(
     sizes: Sizes = None,
     report: Annotated[str | None, typer.Option(help="Folder for page, plot and rows.")] = None,
 ) -> None:
-    """Run several optimizers on problems of one family; a table, with --report a page."""
+    """Run several optimizers on problems of one family and print a table.
+
+    --report writes a page with plots as well.
+    """
     from proxlearn.competitors import notes
     from proxlearn.demo import compare_family, family_card
     from proxlearn.files import check_folder
@@ -240,10 +265,12 @@ def _train(
         str | None, typer.Option(help="objective, log-gap or log-mean-gap (log-mean-gap).")
     ] = None,
     seed: Seed = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on after an interruption.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue a training that stopped.")
+    ] = False,
     device: Annotated[str, typer.Option(help="Where to compute.")] = "cpu",
 ) -> int:
-    """Learn a rule from problems of a family; then compare it on fresh ones.
+    """Learn a rule from problems of a family, and compare it with FISTA on fresh ones.
 
     The defaults, in brackets, are what we advise for the compact rule. A rule of the paper has the
     paper's: --horizon 100, --schedule constant, --loss objective.
@@ -269,7 +296,7 @@ def _train(
     with watching() as show:
         result = compare_trained(out, learned, trained_on, watch=show)
     _show_comparison(result)
-    print(f"wrote {out}, validation score {learned.card['training']['validation_score']:.2f}")
+    print(f"wrote {out}; use it by this name in solve, compare and audit")
     if learned.card["status"] != "finished":
         print("warning: training diverged; these are the best weights before", file=sys.stderr)
     return 0 if learned.card["status"] == "finished" else 1
@@ -310,7 +337,7 @@ def _minibatches(show: "Watch") -> "Callable[[Report], None]":
 
     def watch(report: "Report") -> None:
         text = f"minibatch {report.step} of {report.steps}, loss {report.loss:.3f}"
-        text += f", validation {report.validation:.2f}"
+        text += f", validation {report.validation:.2f}" if isfinite(report.validation) else ""
         text += f", {report.skipped} skipped" if report.skipped else ""
         show(text, report.step, report.steps)
 

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def audit(
-    models: Annotated[str, typer.Argument(help="Optimizers, with commas between them.")],
+    models: Annotated[
+        str,
+        typer.Argument(help="Optimizers with commas between them, such as lasso,fista-restart."),
+    ],
     family: Annotated[str, typer.Option(help="Name of a family.")] = "gaussian-lasso",
     count: Annotated[int, typer.Option(min=1, help="Number of problems.")] = 8,
     max_iter: Annotated[int, typer.Option(min=1, help="Iterations of each run.")] = 200,
@@ -24,8 +27,8 @@ def audit(
 ) -> int:
     """Measure the paper's conditions: fixed point, convergence, range of p, biases, units.
 
-    Methods are measured bare, without safeguard and polish. Exit code 1 where one of them could not
-    be measured.
+    Methods are measured by themselves, without safeguard and polish. The exit code is 1 where one
+    of them could not be measured.
     """
     from rich.console import Console
 

@@ -113,6 +113,8 @@ def _quantiles(values: Array) -> list[Array]:
 
 def read_folder(folder: str | Path) -> list[Experiment]:
     """All experiments of a folder: `<name>.parquet` with rows, `<name>.json` with the card."""
+    if not Path(folder).is_dir():
+        raise InputError(f"{folder} is not a folder; expected one that proxlearn reproduce wrote")
     paths = sorted(Path(folder).glob("*.parquet"))
     if not paths:
         raise InputError(
