@@ -9,6 +9,12 @@ import pytest
 os.environ["PROXLEARN_ENGINE"] = "torch"
 
 
+@pytest.fixture(autouse=True)
+def no_progress_lines(monkeypatch):
+    """What a command prints must not depend on how busy the machine is."""
+    monkeypatch.setattr("proxlearn.commands.progress.FIRST", float("inf"))
+
+
 @pytest.fixture(scope="session")
 def data_folder():
     """The folder with the real data sets; the test is skipped, with the reason, without one."""

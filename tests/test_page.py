@@ -134,8 +134,8 @@ def test_tables_say_what_the_comparison_says(comparison):
 def test_the_loser_is_named(comparison):
     """The faster in iterations is the slower in time here, and the page says both."""
     text = page.render([from_comparison("c", comparison, {"count": 4})])
-    assert "To 10⁻³: fewest iterations fast (12), least time slow (" in text
-    assert "To 10⁻⁶: fewest iterations fast (22), least time fast (" in text
+    assert "To 10⁻³: fewest iterations fast with 12, least time slow with " in text
+    assert "To 10⁻⁶: fewest iterations fast with 22, least time fast with " in text
 
 
 @pytest.mark.parametrize(
@@ -252,6 +252,20 @@ def folder(tmp_path):
                 "panels": [{"setting": "right", "count": 3, "data": "three of them"}]}  # fmt: skip
         (tmp_path / f"{name}.json").write_text(json.dumps(card))
     return tmp_path
+
+
+def test_a_page_shows_the_statements_about_its_experiments_only(folder):
+    about = {"ours": "not measured", "paper": "21", "verdict": "not measured"}
+    names = {"held": "b-first", "absent": "cifar10", "of no experiment": None}
+    claims = [{"claim": claim, "experiment": name, **about} for claim, name in names.items()]
+    (folder / "claims.json").write_text(json.dumps(claims))
+    (folder / "a-second.parquet").unlink()
+    page.write_page(folder)
+    text = (folder / "index.html").read_text()
+    shown = [row[0] for row in Reader(text).rows if row[1:3] == ["21", "not measured"]]
+    assert shown == ["held", "of no experiment"]
+    assert "Of 2 statements" in text
+    assert len(json.loads((folder / "claims.json").read_text())) == 3  # all are still on file
 
 
 def test_report_writes_the_page_of_a_folder(folder, capsys):

@@ -155,6 +155,24 @@ def test_an_interrupted_run_goes_on(tmp_path, monkeypatch):
     np.testing.assert_array_equal(a["gap"], b["gap"])
 
 
+def test_a_watch_is_told_how_much_there_is_and_how_much_is_done(tmp_path):
+    """12 parts: three methods and the optimum on three blocks. Parts in the cache do not count."""
+    seen = []
+    runner.run(tiny(), "quick", tmp_path, watch=lambda *event: seen.append(event))
+    assert {total for _, _, total in seen} == {12}
+    done = [done for _, done, _ in seen]
+    assert done == sorted(done)
+    assert done[0] == pytest.approx(1 / 30)
+    assert done[-1] == 11  # the last optimum, which nobody knows the iterations of
+    assert seen[0][0] == "tiny, instances 0 to 1, ista"
+    again = []
+    runner.run(
+        tiny(), "quick", tmp_path, optimizers=["ista", "adam"], watch=lambda *e: again.append(e)
+    )
+    assert {what.split(", ")[2] for what, _, _ in again} == {"adam"}
+    assert again[-1][1:] == (3, 4)  # the last optimum was not yet found to be there
+
+
 def test_a_damaged_part_is_computed_again(tmp_path):
     runner.run(tiny(), "quick", tmp_path)
     part = tmp_path / ".cache" / files(tmp_path / ".cache")[0]

@@ -17,7 +17,7 @@ MEDIAN = WeightedMedian(n=10)
 
 def config(rule, **changes):
     small = {"batch": 8, "horizon": 20, "validation": 8, "schedule": "cosine"}
-    return pl.TrainConfig(rule=rule, settings=SOFTPLUS, **{**small, **changes})
+    return pl.TrainConfig.paper(rule=rule, settings=SOFTPLUS, **{**small, **changes})
 
 
 def untrained(rule):

@@ -44,6 +44,15 @@ def get(family: str | Family) -> Family:
     return NAMES[family]()
 
 
+def name_of(kind: str) -> str:
+    """The name that a class of families has on the command line; its own if it has none.
+
+    >>> name_of("GaussianLasso")
+    'gaussian-lasso'
+    """
+    return next((name for name, known in NAMES.items() if known.__name__ == kind), kind)
+
+
 __all__ = [
     "NAMES",
     "Family",
@@ -63,4 +72,5 @@ __all__ = [
     "WideLogistic",
     "WideSoftmax",
     "get",
+    "name_of",
 ]

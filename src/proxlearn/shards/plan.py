@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from proxlearn import __version__, optimizers, zoo
+from proxlearn.engine_names import NAMED
 from proxlearn.errors import InputError, unknown
 from proxlearn.files import replacing
 from proxlearn.jobs import DTYPES, check_device
@@ -38,8 +39,8 @@ class Settings:
             raise InputError(f"tol is {self.tol}; expected a number >= 0, such as 1e-6")
         if self.max_iter < 0:
             raise InputError(f"max_iter is {self.max_iter}; expected a whole number >= 0")
-        if self.engine not in ("torch", "compiled"):
-            raise unknown("engine", self.engine, ("torch", "compiled"))
+        if self.engine not in NAMED:
+            raise unknown("engine", self.engine, NAMED)
         if self.optimizer != "auto":
             optimizers.get(self.optimizer)
         check_device(self.device)
