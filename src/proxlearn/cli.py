@@ -40,6 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail("interrupted", 130)
     except InputError as error:
         return _fail(f"error: {error}", 2)
+    except (MemoryError, RuntimeError) as error:
+        if not _out_of_memory(error):
+            raise
+        return _fail("error: there is not enough memory for this; make the problem smaller", 2)
     except Exception as error:
         message = getattr(error, "format_message", None)  # what typer and click raise for usage
         if message is None:
@@ -48,6 +52,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if code == 130:  # how newer versions of typer report an interrupt
         return _fail("interrupted", 130)
     return code if isinstance(code, int) else 0
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    """True for Python's own error, and for those of PyTorch's allocators, which have no type."""
+    texts = ("can't allocate memory", "not enough memory", "out of memory", "size calculation")
+    return isinstance(error, MemoryError) or any(text in str(error) for text in texts)
 
 
 def _fail(message: str, code: int) -> int:
