@@ -14,6 +14,9 @@ from proxlearn.errors import InputError
 from proxlearn.operators import Dense, MatrixFree, Operator, Sparse
 from proxlearn.problem import Problem
 
+LONGEST = 2**31
+"""Most rows and columns of a sparse matrix; a vector of that length has 16 GiB in float64."""
+
 
 def to_tensor(name: str, value: Any) -> Tensor:
     """A finite floating-point tensor of anything array-like.
@@ -164,6 +167,11 @@ def _require_matrix(name: str, shape: Sequence[int]) -> None:
         raise InputError(
             f"{name} is sparse with shape {tuple(shape)}; expected one sparse matrix (m, n)"
         )
+    if max(shape) > LONGEST:
+        raise InputError(
+            f"{name} is sparse with shape {tuple(shape)}; expected at most {LONGEST} rows and "
+            "columns: leave out the empty ones"
+        )
 
 
 def _nonempty(name: str, A: Operator) -> Operator:
@@ -239,4 +247,9 @@ def start_point(problem: Problem, x0: Any) -> Tensor:
     start = to_tensor("x0", x0).to(dtype=problem.dtype, device=problem.device)
     if start.shape not in [(n,), (1, n), (B, n)]:
         raise InputError(f"x0 has shape {tuple(start.shape)}; expected ({n},) or ({B}, {n})")
+    if not bool(start.isfinite().all()):
+        raise InputError(
+            f"x0 holds numbers that are infinite in the problem's precision, {problem.dtype}; "
+            "scale it, or solve the problem in float64"
+        )
     return start.expand(B, n).clone()
