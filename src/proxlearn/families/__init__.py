@@ -33,6 +33,7 @@ NAMES: dict[str, type[Family]] = {
     "wide-softmax": WideSoftmax,
     "general": General,
 }
+"""Classes by name; `proxlearn.names.FAMILIES` has the same names for the command line."""
 
 
 def get(family: str | Family) -> Family:

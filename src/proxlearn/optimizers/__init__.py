@@ -34,6 +34,7 @@ NAMES: dict[str, Callable[[], Optimizer]] = {
     "adam": Adam,
     "adamhd": lambda: Adam(alpha=1e-2, hyper=1e-4),
 }
+"""Makers by name; `proxlearn.names.OPTIMIZERS` has the same names for the command line."""
 
 KINDS: dict[str, type[Learnable]] = {
     "recurrent": RecurrentRule,
