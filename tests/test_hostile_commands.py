@@ -75,7 +75,7 @@ def folder(tmp_path, monkeypatch):
 
 
 LASSO = "solve lasso A.npy b.npy --lam 1"
-TRAIN = "train gaussian-lasso --out w.safetensors --steps 1"
+TRAIN = "train gaussian-lasso --out w.safetensors --steps 1 --rule pa"
 LONG = "x" * 300
 HOSTILE = {
     # what version 0.1 answered with a traceback, or after a long time
