@@ -1,14 +1,17 @@
 """The command line. Each command calls one library function, imported when it runs."""
 
+import io
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from proxlearn import __version__
+from proxlearn import __version__, checks
 from proxlearn.commands import audit as audit_command
 from proxlearn.commands import report as report_command
 from proxlearn.commands import reproduce as reproduce_command
@@ -16,7 +19,8 @@ from proxlearn.commands import solve_batch as solve_batch_command
 from proxlearn.commands import tune as tune_command
 from proxlearn.commands.progress import watching
 from proxlearn.engine_names import ENGINES
-from proxlearn.errors import InputError, unknown
+from proxlearn.errors import InputError
+from proxlearn.filenames import check_folder
 
 if TYPE_CHECKING:
     from proxlearn.comparison import Comparison
@@ -36,13 +40,29 @@ app = typer.Typer(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code. Bad input is one line on stderr."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that has no Greek letters gets "?"
     try:
         given = None if arguments is None else list(arguments)
         code = app(given, prog_name="proxlearn", standalone_mode=False)
+        if sys.stdout is not None:  # there is none where it was closed
+            sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):  # the reader, such as `head`, has left; rich then exits
+        _abandon_stdout()
+        return 1
+    except OSError as error:
+        _abandon_stdout()
+        place = f" ({error.filename})" if error.filename else ""
+        advice = "check disk space and permissions"
+        return _fail(f"error: {error.strerror or error}{place}; {advice}", 2)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", 130)
     except InputError as error:
         return _fail(f"error: {error}", 2)
+    except (MemoryError, RuntimeError) as error:
+        if not _out_of_memory(error):
+            raise
+        return _fail("error: there is not enough memory for this; make the problem smaller", 2)
     except Exception as error:
         message = getattr(error, "format_message", None)  # what typer and click raise for usage
         if message is None:
@@ -59,6 +79,18 @@ def _advice(error: Exception) -> str:
     """Where to read on: the help of the command that was misused."""
     command = getattr(getattr(error, "ctx", None), "command_path", "proxlearn")
     return f"See {command} --help"
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    """True for Python's own error, and for those of PyTorch's allocators, which have no type."""
+    texts = ("can't allocate memory", "not enough memory", "out of memory", "size calculation")
+    return isinstance(error, MemoryError) or any(text in str(error) for text in texts)
+
+
+def _abandon_stdout() -> None:
+    """What is still buffered goes nowhere: Python would fail on it once more at its end."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> int:
@@ -128,6 +160,9 @@ def _solve(
         bool, typer.Option("--json", help="Print one JSON object, with x unless there is --out.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no table.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write to --out even if that is an input.")
+    ] = False,
 ) -> int:
     """Solve a problem, or a batch of them, whose arrays are in files.
 
@@ -135,26 +170,24 @@ def _solve(
 
     Of an .npz file with several arrays, FILE.npz:NAME is one.
     """
-    if engine is not None and engine not in ENGINES:
-        raise unknown("engine", engine, ENGINES)
+    if engine is not None:
+        checks.check_choice("engine", engine, ENGINES)
+    options = {"lam": lam, "lam2": lam2, "groups": groups, "weights": weights}
+    options |= {"radius": radius, "classes": classes}
+    settings: dict[str, Any] = {
+        "optimizer": optimizer,
+        "tol": tol,
+        "max_iter": max_iter,
+        "time_limit": time_limit,
+        "x0": x0,
+        "dtype": dtype,
+        "device": device,
+        "out": out,
+    }
+    checks.check_solve(kind, a, b, options, force=force, **settings)
     from proxlearn.jobs import solve_files
 
-    options = {"lam": lam, "lam2": lam2, "groups": groups, "weights": weights}
-    solution = solve_files(
-        kind,
-        a,
-        b,
-        {**options, "radius": radius, "classes": classes},
-        optimizer=optimizer,
-        engine=engine,
-        tol=tol,
-        max_iter=max_iter,
-        time_limit=time_limit,
-        x0=x0,
-        dtype=dtype,
-        device=device,
-        out=out,
-    )
+    solution = solve_files(kind, a, b, options, engine=engine, **settings)
     _show_solution(solution, as_json, quiet, with_x=out is None)
     if out is not None and not (as_json or quiet):
         print(f"wrote {out}")
@@ -191,12 +224,12 @@ def _demo(
     out: Annotated[str, typer.Option(help="Folder for the page.")] = "demo-out",
 ) -> None:
     """Solve fresh LASSO problems with classic methods and a learned rule, and show a page."""
+    checks.check_seed(seed)
+    folder = check_folder(out)
     from proxlearn import demo
-    from proxlearn.files import check_folder
     from proxlearn.report import curves, page
 
     curves.require_matplotlib()
-    folder = check_folder(out)
     with watching() as watch:
         result = demo.run(count, seed, watch)
     card = demo.card(count, seed)
@@ -222,15 +255,14 @@ def _compare(
 
     --report writes a page with plots as well.
     """
+    names = tuple(name.strip() for name in optimizers.split(",") if name.strip())
+    checks.check_comparison(family, names, seed, sizes or [], report)
     from proxlearn.competitors import notes
     from proxlearn.demo import compare_family, family_card
-    from proxlearn.files import check_folder
     from proxlearn.report import curves, page, rows
 
-    names = tuple(name.strip() for name in optimizers.split(",") if name.strip())
     if report is not None:
         curves.require_matplotlib()
-        check_folder(report)
     with watching() as watch:
         result = compare_family(family, names, count, max_iter, seed, watch, sizes or ())
     _show_comparison(result)
@@ -277,14 +309,16 @@ def _train(
 
     Under torchrun every process draws its own problems, and the gradients are averaged.
     """
+    given = {"steps": steps, "batch": batch, "horizon": horizon, "unroll": unroll, "lr": lr}
+    chosen = {"rule": rule, "seed": seed, "schedule": schedule, "loss": loss}
+    checks.check_train(family, out, sizes or [], chosen, settings or [], device)
     from proxlearn.training.jobs import compare_trained, train_from_options
 
-    given = {"steps": steps, "batch": batch, "horizon": horizon, "unroll": unroll, "lr": lr}
     with watching() as show:
         learned, trained_on = train_from_options(
             family,
             sizes or [],
-            {"rule": rule, "seed": seed, "schedule": schedule, "loss": loss, **given},
+            {**chosen, **given},
             settings or [],
             out=out,
             resume=resume,

@@ -7,11 +7,10 @@ from proxlearn import families, optimizers, tuning
 from proxlearn.checkpoint import Learned
 from proxlearn.comparison import Comparison, compare, optimum
 from proxlearn.lbfgs import lbfgs
+from proxlearn.names import LBFGS
 from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Problem
 from proxlearn.watch import Watch, portion
-
-LBFGS = "lbfgs"
 
 
 def named(names: Sequence[str], family: str) -> dict[str, Optimizer]:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from proxlearn import checks
+
 if TYPE_CHECKING:
     from rich.table import Table
     from torch import Tensor
@@ -30,6 +32,8 @@ def audit(
     Methods are measured by themselves, without safeguard and polish. The exit code is 1 where one
     of them could not be measured.
     """
+    names = list(dict.fromkeys(name.strip() for name in models.split(",") if name.strip()))
+    checks.check_audit(names, family, seed, sizes or [])
     from rich.console import Console
 
     from proxlearn.audit import audit as run
@@ -37,7 +41,6 @@ def audit(
     from proxlearn.demo import titled
     from proxlearn.errors import InputError
 
-    names = list(dict.fromkeys(name.strip() for name in models.split(",") if name.strip()))
     with watching() as watch:
         found = run(
             names,

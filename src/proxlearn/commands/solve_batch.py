@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from proxlearn import checks
 from proxlearn.engine_names import NAMED
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ def solve_batch(
     retry: Annotated[
         bool, typer.Option("--retry", help="Try shards again that failed before.")
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write to OUTPUT even if that is INPUT.")
+    ] = False,
 ) -> int:
     """Solve many problems in shards, alone or with other workers on the same folders.
 
@@ -51,6 +55,18 @@ def solve_batch(
     Start it on as many hosts as you like, also under torchrun. Each shard is solved once; when a
     worker is killed, another takes over its shard. A new start solves what is missing.
     """
+    checks.check_choice("engine", engine, NAMED)
+    checks.check_batch(
+        problems,
+        out,
+        kind=kind,
+        optimizer=optimizer,
+        tol=tol,
+        max_iter=max_iter,
+        dtype=dtype,
+        device=device,
+        force=force,
+    )
     from proxlearn.commands.progress import watching
     from proxlearn.shards import Settings
     from proxlearn.shards import solve_batch as run
