@@ -21,6 +21,8 @@ class Certificate:
     """F(x), (B,)."""
     gap: Tensor
     """An upper bound on F(x) - F*, (B,); infinite where none is known."""
+    residual: Tensor | None = None
+    """Length of the prox-gradient map with what rounding may hide of it, (B,), if asked for."""
 
 
 @dataclass(frozen=True)
@@ -111,38 +113,43 @@ class Problem:
         s = self.r.dual_scale(e.grad)
         return -self.f.conjugate(e, s) - self.r.conjugate(-s[:, None] * e.grad)
 
-    def certificate(self, x: Tensor) -> Certificate:
-        """Objective, gap and residual at x (B, n), in float64 whatever the problem's precision.
+    def certificate(self, x: Tensor, residual: bool = False) -> Certificate:
+        """Objective and gap at x (B, n), in float64 whatever the problem's precision.
 
+        With `residual` also the length of the prox-gradient map, from the same evaluation of f.
         Converts at most 64 instances at a time, so that memory stays bounded.
         """
         if self.dtype == torch.float64:
-            return self._certificate(x)
+            return self._certificate(x, residual)
         if self.f.batch == 1:
-            return self.to(torch.float64)._certificate(x.double())
+            return self.to(torch.float64)._certificate(x.double(), residual)
         parts = []
         for rows in torch.arange(len(x), device=x.device).split(64):
-            parts.append(self.select(rows).to(torch.float64)._certificate(x[rows].double()))
+            exact = self.select(rows).to(torch.float64)
+            parts.append(exact._certificate(x[rows].double(), residual))
         return Certificate(
-            torch.cat([c.objective for c in parts]), torch.cat([c.gap for c in parts])
+            torch.cat([c.objective for c in parts]),
+            torch.cat([c.gap for c in parts]),
+            torch.cat([c.residual for c in parts if c.residual is not None]) if residual else None,
         )
 
-    def _certificate(self, x: Tensor) -> Certificate:
+    def _certificate(self, x: Tensor, residual: bool) -> Certificate:
         e = self.f.evaluate(x)
         objective = e.value + self.r.value(x)
-        return Certificate(objective, self.gap(objective, self.lower_bound(e)))
+        gap = self.gap(objective, self.lower_bound(e))
+        return Certificate(objective, gap, self.rounded_residual(e) if residual else None)
 
     def gap(self, objective: Tensor, lower: Tensor) -> Tensor:
         """F(x) - lower as a certified gap, (B,): >= 0, infinite where nothing is known.
 
-        Losses and penalties are never negative. So an F(x) that is rounding against F(0) is its own
-        gap where no lower bound is known.
+        Losses of A x and penalties are never negative. So where F(x) is rounding against F(0), it
+        is a gap itself, and better than what rounding leaves of other bounds.
         """
         gap = (objective - lower).clamp(min=0)
         gap = torch.where(gap.isnan(), torch.inf, gap)
         if isinstance(self.f, GLM):
-            zero = gap.isinf() & (objective <= self.allowed_gap(0.0, objective))
-            gap = torch.where(zero, objective, gap)
+            tiny = objective <= self.allowed_gap(0.0, objective)
+            gap = torch.where(tiny, torch.minimum(gap, objective), gap)
         return gap
 
     def residual(self, e: Evaluation) -> Tensor:
@@ -153,18 +160,10 @@ class Problem:
         step = self.safe_step()
         return length((e.point - self.r.prox(e.point - step * e.grad, step)) / step)
 
-    def residual_at(self, x: Tensor) -> Tensor:
-        """The same at x (B, n) in float64, (B,), with what the rounding of y - grad f/L may hide.
-
-        Converts at most 64 instances at a time, so that memory stays bounded.
-        """
-        parts = []
-        for rows in torch.arange(len(x), device=x.device).split(64):
-            exact = self.select(rows).to(torch.float64)
-            e = exact.f.evaluate(x[rows].double())
-            hidden = torch.finfo(torch.float64).eps * length(e.point) / exact.safe_step()[:, 0]
-            parts.append(exact.residual(e) + hidden)
-        return torch.cat(parts)
+    def rounded_residual(self, e: Evaluation) -> Tensor:
+        """The same with what the rounding of y - grad f(y)/L may hide, (B,)."""
+        hidden = torch.finfo(e.point.dtype).eps * length(e.point) / self.safe_step()[:, 0]
+        return self.residual(e) + hidden
 
     def strictly_feasible(self, e: Evaluation) -> Evaluation:
         """The same evaluation with a dual point in the domain of r* where r is one-sided.
@@ -200,11 +199,15 @@ class Problem:
             moved = s.reshape(-1, *[1] * (moved.ndim - 1)) * moved
         return Evaluation(e.point, e.value, grad, moved)
 
+    def nearest_to_zero(self) -> Tensor:
+        """The penalty's point nearest 0, where a solve starts by default, (B, n)."""
+        zero = torch.zeros(self.batch, self.n, dtype=self.dtype, device=self.device)
+        return self.r.prox(zero, torch.ones_like(zero[:, :1]))
+
     @cached_property
     def at_zero(self) -> Tensor:
         """F at the penalty's point nearest 0, (B,), the scale of an optimum of 0; 0 if infinite."""
-        zero = torch.zeros(self.batch, self.n, dtype=self.dtype, device=self.device)
-        nearest = self.r.prox(zero, torch.ones_like(zero[:, :1]))
+        nearest = self.nearest_to_zero()
         at = self.f.value(nearest) if bool((nearest != 0).any()) else self.f.value_at_zero()
         value = (at + self.r.value(nearest)).double()
         return torch.where(value.isfinite(), value, 0.0)

@@ -53,7 +53,7 @@ def _report(verdicts, given) -> int:
         row = counts[verdict.kind]
         row["problems"] += 1
         row["drawn"] += len(verdict.statuses)
-        row["unproven"] += verdict.unproven
+        row.update(verdict.notes)
         row["wrong"] += len(verdict.wrong)
         row.update(verdict.statuses)
         if verdict.wrong:
@@ -73,7 +73,7 @@ def _report(verdicts, given) -> int:
         if given.minutes and now - began > 60 * given.minutes:
             break
     print(file=sys.stderr)
-    columns = ("problems", *COLUMNS, "wrong", "unproven")
+    columns = ("problems", *COLUMNS, "wrong", "rounding", "no gap", "unproven")
     print(f"{'constructor':14}" + "".join(f"{c:>16}" for c in columns))
     counts["all"] = sum(counts.values(), Counter())
     for kind in sorted(counts, key=lambda k: (k == "all", k)):

@@ -132,6 +132,35 @@ class Plain:
         total = total if self.loss == "squares" else total + 2 * EPS
         return 2 * total + 16 * (len(self.A) + self.n) * EPS * (value + self.penalty(x))
 
+    # ---- the residual, which decides where no gap is known --------------------------------------
+    def lipschitz(self) -> np.longdouble:
+        """Of the gradient, from float64's spectral norm of A in units in which A has size 1."""
+        size = abs(self.A).max()
+        if size == 0:
+            return LONG(0)
+        bend = {"squares": 1.0, "logistic": 0.25, "softmax": 0.5}[self.loss]
+        bend = bend if self.loss == "squares" else bend / len(self.A)
+        return LONG(bend) * (LONG(np.linalg.norm((self.A / size).astype(float), 2)) * size) ** 2
+
+    def residual(self, x: np.ndarray) -> np.longdouble:
+        L = self.lipschitz()
+        step = 1 / L if L > 0 else LONG(1)
+        moved = (x - self.prox(x - step * self.grad(x), step)) / step
+        return np.sqrt((moved * moved).sum())
+
+    def residual_noise(self, x: np.ndarray) -> np.longdouble:
+        """Rounding of the gradient in float64."""
+        z = self.margins(x)
+        b = abs(self.b)[:, None] if self.loss == "squares" else LONG(0)
+        size = abs(self.A) @ abs(x.reshape(self.classes, -1)).T + b
+        u = abs(self.smooth(z)[1]) + size
+        pulled = (abs(self.A).T @ u).max()
+        return 8 * (self.n + len(self.A)) * EPS * pulled * np.sqrt(LONG(self.n))
+
+    def slope_at_zero(self) -> np.longdouble:
+        g = self.grad(np.zeros(self.n, LONG))
+        return np.sqrt((g * g).sum())
+
     # ---- lower bounds ---------------------------------------------------------------------------
     def lower_bound(self, x: np.ndarray) -> np.longdouble:
         """Weak duality with the residual at x, made feasible by scaling or by projection."""
