@@ -180,8 +180,8 @@ class Dense(Operator):
 
     @cached_property
     def _largest(self) -> Tensor:
-        A = self.A.reshape(self.batch, -1)
-        return torch.maximum(A.amax(-1), -A.amin(-1))
+        (A,) = self.numbers()
+        return torch.maximum(A.amax((1, 2)), -A.amin((1, 2)))
 
     def largest(self) -> Tensor:
         return self._largest
