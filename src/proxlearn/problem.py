@@ -183,7 +183,9 @@ class Problem:
         v, pulled, norms = (part.to(e.grad.dtype) for part in direction)
         u = e.dual.flatten(1)
         counts = (sides != 0) & (norms > 0)
-        rounding = (8 + u.shape[1] ** 0.5) * torch.finfo(u.dtype).eps
+        # Rounding errors of a dot product hardly ever add up: they are about eps |a_j| |u| / sqrt(m).
+        # Where they may all have one sign, for m <= 8, four times eps |a_j| |u| is a bound.
+        rounding = 4 * torch.finfo(u.dtype).eps
         needed = (rounding * length(u)[:, None] * norms - sides * e.grad) / (sides * pulled)
         theta = torch.where(counts, needed, 0.0).amax(-1, keepdim=True).clamp(min=0)
         moved = u + theta * v
@@ -228,11 +230,17 @@ class Problem:
         if free is None or not isinstance(self.f, GLM) or e.dual is None:
             return e
         free = free.expand(self.batch, -1)
+        index = free.any(0).nonzero()[:, 0]
         columns = []
-        for j in free.any(0).nonzero()[:, 0]:
+        for j in index:
             unit = torch.zeros_like(e.grad)
             unit[:, j] = free[:, j].to(unit.dtype)
-            columns.append(self.f.predict(unit))
+            column = self.f.predict(unit)
+            # Each in its own unit: columns of very different sizes are balanced one as well as
+            # the other, and their squares stay in the range of the dtype.
+            size = column.flatten(1).abs().amax(-1)
+            size = torch.where(size > 0, size, 1.0)
+            columns.append(column / size.reshape(-1, *[1] * (column.ndim - 1)))
         Z = torch.stack(columns, 1).flatten(2)  # (B, k, m)
         HZ = torch.stack([self.f.hessian_product(e.dual, z) for z in columns], 1).flatten(2)
         u = e.dual.flatten(1)
@@ -241,9 +249,12 @@ class Problem:
             w = inverse @ (Z @ balanced[:, :, None])
             balanced = balanced - (HZ.mT @ w)[:, :, 0]
         grad = self.f.pull(balanced.reshape(e.dual.shape))
-        # What is left on the free coordinates is rounding, if it is small against what cancelled.
-        noise = 1e3 * torch.finfo(grad.dtype).eps * (Z.abs() @ u.abs()[:, :, None]).amax((1, 2))
-        grad = torch.where(free & (grad.abs() <= noise[:, None]), torch.zeros_like(grad), grad)
+        # What is left on a free coordinate is rounding, if it is small against what cancelled.
+        left = (Z @ balanced[:, :, None])[:, :, 0].abs()
+        noise = 1e3 * torch.finfo(grad.dtype).eps * (Z.abs() @ u.abs()[:, :, None])[:, :, 0]
+        zero = torch.zeros_like(free)
+        zero[:, index] = (left <= noise) & free[:, index]
+        grad = torch.where(zero, torch.zeros_like(grad), grad)
         return Evaluation(e.point, e.value, grad, balanced.reshape(e.dual.shape))
 
 

@@ -204,6 +204,19 @@ def test_solved_never_has_a_finite_gap_above_the_tolerance():
             assert (solution.gap <= (1 + 1e-9) * allowed).all()
 
 
+@pytest.mark.parametrize("size", [1e-250, 1e-90, 1e-20, 1.0, 1e20])
+@pytest.mark.parametrize("kind", ["lasso", "logistic"])
+def test_unpenalised_columns_of_different_sizes_have_a_true_gap(kind, size):
+    # The second unpenalised column is small: its gradient must vanish as exactly as the first's.
+    weights, units = np.r_[0.0, 0.0, np.ones(N - 2)], np.r_[1.0, size, np.ones(N - 2)]
+    target, lam = (b, 0.1) if kind == "lasso" else (LABELS, 0.02)
+    least = pl.solve(getattr(pl, kind)(A, target, lam, weights=weights), tol=1e-10).objective
+    problem = getattr(pl, kind)(A * units, target, lam, weights=weights)
+    for point in (np.zeros(N), 0.1 * x / np.where(units > 1e-100, units, 1.0)):
+        certificate = problem.certificate(tensor(point)[None])
+        assert (certificate.gap >= certificate.objective - least - 1e-9 * least).all()
+
+
 # ---- optima at or near 0 -------------------------------------------------------------------------
 inside = abs(x) + 0.01
 EXACT = {
