@@ -183,8 +183,8 @@ class Problem:
         v, pulled, norms = (part.to(e.grad.dtype) for part in direction)
         u = e.dual.flatten(1)
         counts = (sides != 0) & (norms > 0)
-        # Rounding errors of a dot product hardly ever add up: they are about eps |a_j| |u| / sqrt(m).
-        # Where they may all have one sign, for m <= 8, four times eps |a_j| |u| is a bound.
+        # Rounding errors of a dot product hardly ever add up: they are eps |a_j| |u| / sqrt(m) or
+        # so. Where they may all have one sign, for m <= 8, four times eps |a_j| |u| is a bound.
         rounding = 4 * torch.finfo(u.dtype).eps
         needed = (rounding * length(u)[:, None] * norms - sides * e.grad) / (sides * pulled)
         theta = torch.where(counts, needed, 0.0).amax(-1, keepdim=True).clamp(min=0)
