@@ -8,7 +8,7 @@ import torch
 
 import proxlearn as pl
 from fuzz import check
-from fuzz.__main__ import main
+from fuzz.command import main
 from fuzz.draw import KINDS, draw
 from fuzz.plain import LONG
 
