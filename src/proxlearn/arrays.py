@@ -242,8 +242,7 @@ def start_point(problem: Problem, x0: Any) -> Tensor:
     """x0 as (B, n) in the problem's precision; the penalty's own minimiser nearest 0 by default."""
     B, n = problem.batch, problem.n
     if x0 is None:
-        zero = torch.zeros(B, n, dtype=problem.dtype, device=problem.device)
-        return problem.r.prox(zero, torch.ones_like(zero[:, :1]))
+        return problem.nearest_to_zero()
     start = to_tensor("x0", x0).to(dtype=problem.dtype, device=problem.device)
     if start.shape not in [(n,), (1, n), (B, n)]:
         raise InputError(f"x0 has shape {tuple(start.shape)}; expected ({n},) or ({B}, {n})")
