@@ -30,7 +30,9 @@ demo-setup:
 	@$(LOCK) $(MAKE) --no-print-directory --silent fresh-start .venv/.demo-stamp
 
 # Only wheels are installed: pip stops with an error at a package that has none, instead of building it.
-INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt --only-binary :all: $(PIP_ARGS)
+# Without --no-compile pip would spend half of its time on byte code of modules that are never imported.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt --only-binary :all: \
+	$(PIP_ARGS)
 NOT_INSTALLED := { echo "pip could not install what it names above; only packages with a wheel for \
 this Python and machine are accepted"; exit 1; }
 WITH_TOOLS := PATH="$(CURDIR)/$(BIN):$$PATH"
