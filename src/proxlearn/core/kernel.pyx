@@ -1,14 +1,53 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The compiled kernel: a placeholder that shows the build."""
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, freethreading_compatible=True
+"""The compiled core. The loop is in loop.pxi; each other file holds one kind of object."""
 
-include "placeholder.pxi"
+import numpy as np
+
+from libc.float cimport DBL_EPSILON
+from libc.math cimport INFINITY, copysign, fabs, isfinite, sqrt
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcmp, memcpy, memset
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
+from scipy.linalg.cython_blas cimport dgemm, dgemv, dsyrk
+from scipy.linalg.cython_lapack cimport dpotrf, dpotrs
 
 
-def dot(double[::1] x, double[::1] y):
-    """The inner product of two vectors of equal length, by BLAS."""
-    if x.shape[0] != y.shape[0]:
-        raise ValueError(f"x has {x.shape[0]} entries and y has {y.shape[0]}")
-    cdef double result
-    with nogil:
-        result = inner(x, y)
-    return result
+cdef extern from "maths.h" nogil:
+    double dot(const double *a, const double *b, long n) noexcept
+    double sum_of(const double *a, long n) noexcept
+    void axpy(double t, const double *a, double *y, long n) noexcept
+    void root_scaled(const double *D, const double *a, double *out, long n) noexcept
+    double logistic_value(double *s, double *y, double *z, double *d, double t, long m) noexcept
+    void logistic_state(double *s, double *y, double *z, double *t, double *h, double *u, long m) noexcept
+    double entropy(double *s, double *t, double scale, long m) noexcept
+    double largest_float(float *a, long n) noexcept
+    double largest_double(double *a, long n) noexcept
+    double squares_value(double *s, double *b, double *z, double *d, double t, long m) noexcept
+    void squares_state(double *s, double *b, double *z, double *e, double *u, long m) noexcept
+    void correlate_tall_float(float *a, long ld, double *u, double *c, long m, long n) noexcept
+    void correlate_flat_float(float *a, long ld, double *u, double *c, long m, long n) noexcept
+    void copy_column_float(float *a, long stride, double shift, double *out, long m) noexcept
+    void copy_column_double(double *a, long stride, double shift, double *out, long m) noexcept
+
+
+cdef double now() noexcept nogil:
+    """Seconds of a clock that never goes back."""
+    cdef timespec t
+    clock_gettime(CLOCK_MONOTONIC, &t)
+    return t.tv_sec + 1e-9 * t.tv_nsec
+
+
+include "selection.pxi"
+include "data.pxi"
+include "loss.pxi"
+include "penalty.pxi"
+include "model.pxi"
+include "loop.pxi"
+
+
+def largest_magnitude(array):
+    """The largest absolute value of a contiguous array of float32 or float64; NaN if one is NaN."""
+    cdef Py_ssize_t address = array.ctypes.data, count = array.size
+    if array.dtype == np.float32:
+        return largest_float(<float *> address, count)
+    return largest_double(<double *> address, count)

@@ -1,0 +1,419 @@
+# The matrix A of a problem, and the columns of it that are in the working set.
+#
+# Every method works on whole vectors, so that the loop does not know how A is stored. Columns are
+# centred on the fly where `center` is given (column j stands for a_j - center_j), and a column of
+# ones, the intercept, follows the others where `intercept` is set. A itself is never copied.
+
+cdef enum:
+    ROWS = 1024  # Rows of a block of the Gram matrix: a hundred columns of it stay in the cache.
+
+
+cdef void *resized(void *old, size_t count, size_t size) except NULL nogil:
+    """`old` with room for `count` items of `size` bytes; its contents are kept."""
+    cdef void *new = realloc(old, (count + 1) * size)
+    if new == NULL:
+        with gil:
+            raise MemoryError(f"no memory for {count} numbers of {size} bytes")
+    return new
+
+
+cdef class Data:
+    """A matrix with m rows and n columns, of which k are in the working set."""
+
+    cdef Py_ssize_t m, n, k, room
+    cdef bint intercept
+    cdef double *center
+    cdef Py_ssize_t *index  # (k,): the columns in the working set, in the order in which they came
+    cdef object kept  # what the pointers point into
+
+    def __cinit__(self, *args, **kwargs):
+        self.k = self.room = 0
+        self.center = NULL
+        self.index = NULL
+
+    def __dealloc__(self):
+        free(self.index)
+
+    cdef int describe(self, Py_ssize_t m, Py_ssize_t n, bint intercept, object center) except -1:
+        cdef double[::1] means
+        self.m, self.n, self.intercept = m, n + intercept, intercept
+        self.kept = [center]
+        if center is not None:
+            means = center
+            self.center = &means[0]
+        return 0
+
+    cdef double shift(self, Py_ssize_t j) noexcept nogil:
+        """What is subtracted from the entries of column j."""
+        return self.center[j] if self.center != NULL and j < self.n - self.intercept else 0.0
+
+    cdef int admit(self, Py_ssize_t *columns, Py_ssize_t count) except -1 nogil:
+        """Add columns to the working set."""
+        cdef Py_ssize_t room = self.room
+        if self.k + count > self.room:
+            room = max(32, 2 * self.room, self.k + count)
+            self.index = <Py_ssize_t *> resized(self.index, room, sizeof(Py_ssize_t))
+            self.make_room(room)
+            self.room = room
+        memcpy(self.index + self.k, columns, count * sizeof(Py_ssize_t))
+        self.copy_columns(self.k, count)
+        self.k += count
+        return 0
+
+    cdef int make_room(self, Py_ssize_t room) except -1 nogil:
+        """Prepare for a working set of `room` columns."""
+        return 0
+
+    cdef int copy_columns(self, Py_ssize_t first, Py_ssize_t count) except -1 nogil:
+        """Fetch the columns at positions first, ..., first + count - 1 of the working set."""
+        return 0
+
+    cdef void clear(self) noexcept nogil:
+        """Empty the working set."""
+        self.k = 0
+
+    cdef void correlate(self, double *u, double *c) noexcept nogil:
+        """c = A^T u for all columns."""
+        pass
+
+    cdef void predict(self, double *w, double *z) noexcept nogil:
+        """z = A_W w."""
+        pass
+
+    cdef void correlate_working(self, double *u, double *g) noexcept nogil:
+        """g = A_W^T u."""
+        pass
+
+    cdef int gram(
+        self, double *D, Py_ssize_t *live, Py_ssize_t count, Py_ssize_t known, double *H, Py_ssize_t ld
+    ) except -1 nogil:
+        """H = A_L^T diag(D) A_L for the positions L = live[:count] of the working set.
+
+        The upper left `known` x `known` block of H is there already and stays as it is.
+        """
+        return 0
+
+
+cdef class Dense(Data):
+    """A two-dimensional array, float32 or float64, in C or Fortran order."""
+
+    cdef float *single
+    cdef double *double_
+    cdef Py_ssize_t ld
+    cdef bint tall
+    cdef double *columns  # (k, m): the columns of the working set, centred, in float64
+    cdef double *scaled   # (ROWS, k): rows of them, times the square root of D
+    cdef Py_ssize_t scaled_room
+
+    def __cinit__(self, array, bint intercept=False, center=None):
+        cdef Py_ssize_t address = array.ctypes.data
+        self.columns = self.scaled = NULL
+        self.scaled_room = 0
+        self.describe(array.shape[0], array.shape[1], intercept, center)
+        self.kept.append(array)
+        self.tall = array.flags.f_contiguous
+        if not (self.tall or array.flags.c_contiguous):
+            raise ValueError("the array must be contiguous")
+        self.ld = array.shape[0] if self.tall else array.shape[1]
+        self.single = <float *> address if array.dtype == np.float32 else NULL
+        self.double_ = <double *> address if array.dtype == np.float64 else NULL
+        if self.single == NULL and self.double_ == NULL:
+            raise ValueError("the array must be float32 or float64")
+
+    def __dealloc__(self):
+        free(self.columns)
+        free(self.scaled)
+
+    cdef int make_room(self, Py_ssize_t room) except -1 nogil:
+        self.columns = <double *> resized(self.columns, room * self.m, sizeof(double))
+        return 0
+
+    cdef int copy_columns(self, Py_ssize_t first, Py_ssize_t count) except -1 nogil:
+        cdef Py_ssize_t p, i, j, start, step = 1 if self.tall else self.ld
+        cdef double *out
+        for p in range(first, first + count):
+            j = self.index[p]
+            out = self.columns + p * self.m
+            if self.intercept and j == self.n - 1:
+                for i in range(self.m):
+                    out[i] = 1.0
+                continue
+            start = j * (self.ld if self.tall else 1)
+            if self.single != NULL:
+                copy_column_float(self.single + start, step, self.shift(j), out, self.m)
+            else:
+                copy_column_double(self.double_ + start, step, self.shift(j), out, self.m)
+        return 0
+
+    cdef void correlate(self, double *u, double *c) noexcept nogil:
+        cdef Py_ssize_t i, j, n = self.n - self.intercept
+        cdef int rows = self.ld, cols = n if self.tall else self.m, one = 1
+        cdef double zero = 0.0, unit = 1.0, total
+        if self.double_ != NULL:
+            dgemv("T" if self.tall else "N", &rows, &cols, &unit, self.double_, &rows, u, &one, &zero, c, &one)
+        elif self.tall:
+            correlate_tall_float(self.single, self.ld, u, c, self.m, n)
+        else:
+            correlate_flat_float(self.single, self.ld, u, c, self.m, n)
+        if self.center != NULL or self.intercept:
+            total = sum_of(u, self.m)
+            if self.center != NULL:
+                for j in range(n):
+                    c[j] -= self.center[j] * total
+            if self.intercept:
+                c[n] = total
+
+    cdef void predict(self, double *w, double *z) noexcept nogil:
+        cdef Py_ssize_t p
+        memset(z, 0, self.m * sizeof(double))
+        for p in range(self.k):
+            if w[p] != 0.0:
+                axpy(w[p], self.columns + p * self.m, z, self.m)
+
+    cdef void correlate_working(self, double *u, double *g) noexcept nogil:
+        cdef int m = self.m, k = self.k, one = 1
+        cdef double zero = 0.0, unit = 1.0
+        if k > 0:
+            dgemv("T", &m, &k, &unit, self.columns, &m, u, &one, &zero, g, &one)
+
+    cdef int gram(
+        self, double *D, Py_ssize_t *live, Py_ssize_t count, Py_ssize_t known, double *H, Py_ssize_t ld
+    ) except -1 nogil:
+        cdef Py_ssize_t first, rows, i, p, q
+        cdef double *source
+        cdef double *target
+        cdef double unit = 1.0, beta = 0.0
+        cdef int size, fresh = count - known, old = known, width = ld, height, stride = ROWS
+        if fresh <= 0:
+            return 0
+        if self.scaled_room < count:
+            self.scaled = <double *> resized(self.scaled, count * ROWS, sizeof(double))
+            self.scaled_room = count
+        first = 0
+        while first < self.m:
+            rows = min(ROWS, self.m - first)
+            height = rows
+            for p in range(count):
+                source = self.columns + live[p] * self.m + first
+                target = self.scaled + p * ROWS
+                if D == NULL:
+                    memcpy(target, source, rows * sizeof(double))
+                else:
+                    root_scaled(D + first, source, target, rows)
+            dsyrk("U", "T", &fresh, &height, &unit, self.scaled + known * ROWS, &stride,
+                  &beta, H + known * ld + known, &width)
+            if known > 0:
+                dgemm("T", "N", &old, &fresh, &height, &unit, self.scaled, &stride,
+                      self.scaled + known * ROWS, &stride, &beta, H + known * ld, &width)
+            beta = 1.0
+            first += ROWS
+        mirror(H, ld, known, count)
+        return 0
+
+
+cdef class Sparse(Data):
+    """A matrix in compressed columns: data, row numbers, and where each column begins."""
+
+    cdef double *data
+    cdef int *rows
+    cdef int *starts
+    cdef double *work              # (m,)
+    cdef Py_ssize_t *row_starts    # (m + 1,): the working set by rows, as positions and values
+    cdef int *row_positions
+    cdef double *row_values
+    cdef Py_ssize_t row_room, row_count
+    cdef Py_ssize_t *place         # (k,): the number of a position within the live ones, or -1
+    cdef Py_ssize_t *found
+    cdef double *values
+
+    def __cinit__(self, data, rows, starts, Py_ssize_t m, bint intercept=False, center=None):
+        cdef double[::1] numbers = data
+        cdef int[::1] row_numbers = rows
+        cdef int[::1] first = starts
+        self.work = self.row_values = self.values = NULL
+        self.row_starts = self.place = self.found = NULL
+        self.row_positions = NULL
+        self.row_room, self.row_count = 0, -1
+        self.describe(m, len(starts) - 1, intercept, center)
+        self.kept += [data, rows, starts]
+        self.starts = &first[0]
+        self.data = &numbers[0] if len(data) else NULL
+        self.rows = &row_numbers[0] if len(data) else NULL
+        self.work = <double *> resized(NULL, m, sizeof(double))
+        self.row_starts = <Py_ssize_t *> resized(NULL, m + 2, sizeof(Py_ssize_t))
+
+    def __dealloc__(self):
+        free(self.work)
+        free(self.row_starts)
+        free(self.row_positions)
+        free(self.row_values)
+        free(self.place)
+        free(self.found)
+        free(self.values)
+
+    cdef bint is_ones(self, Py_ssize_t j) noexcept nogil:
+        return self.intercept and j == self.n - 1
+
+    cdef int make_room(self, Py_ssize_t room) except -1 nogil:
+        self.place = <Py_ssize_t *> resized(self.place, room, sizeof(Py_ssize_t))
+        self.found = <Py_ssize_t *> resized(self.found, room, sizeof(Py_ssize_t))
+        self.values = <double *> resized(self.values, room, sizeof(double))
+        return 0
+
+    cdef void clear(self) noexcept nogil:
+        self.k = 0
+        self.row_count = -1
+
+    cdef double column_dot(self, Py_ssize_t j, double *u) noexcept nogil:
+        cdef Py_ssize_t e
+        cdef double total = 0.0
+        for e in range(self.starts[j], self.starts[j + 1]):
+            total += self.data[e] * u[self.rows[e]]
+        return total
+
+    cdef void correlate(self, double *u, double *c) noexcept nogil:
+        cdef Py_ssize_t j, n = self.n - self.intercept
+        cdef double total = 0.0
+        if self.center != NULL or self.intercept:
+            total = sum_of(u, self.m)
+        for j in range(n):
+            c[j] = self.column_dot(j, u)
+        if self.center != NULL:
+            for j in range(n):
+                c[j] -= self.center[j] * total
+        if self.intercept:
+            c[n] = total
+
+    cdef void predict(self, double *w, double *z) noexcept nogil:
+        cdef Py_ssize_t p, j, e, i
+        cdef double offset = 0.0
+        memset(z, 0, self.m * sizeof(double))
+        for p in range(self.k):
+            if w[p] == 0.0:
+                continue
+            j = self.index[p]
+            if self.is_ones(j):
+                offset += w[p]
+                continue
+            for e in range(self.starts[j], self.starts[j + 1]):
+                z[self.rows[e]] += w[p] * self.data[e]
+            offset -= w[p] * self.shift(j)
+        if offset != 0.0:
+            for i in range(self.m):
+                z[i] += offset
+
+    cdef void correlate_working(self, double *u, double *g) noexcept nogil:
+        cdef Py_ssize_t p, j
+        cdef double total = 0.0
+        if self.center != NULL or self.intercept:
+            total = sum_of(u, self.m)
+        for p in range(self.k):
+            j = self.index[p]
+            g[p] = total if self.is_ones(j) else self.column_dot(j, u) - self.shift(j) * total
+
+    cdef int by_rows(self) except -1 nogil:
+        """The entries of the working set, row after row."""
+        cdef Py_ssize_t p, j, e, i, count = 0, at
+        if self.row_count == self.k:
+            return 0
+        memset(self.row_starts, 0, (self.m + 2) * sizeof(Py_ssize_t))
+        for p in range(self.k):
+            j = self.index[p]
+            if not self.is_ones(j):
+                for e in range(self.starts[j], self.starts[j + 1]):
+                    self.row_starts[self.rows[e] + 2] += 1
+                count += self.starts[j + 1] - self.starts[j]
+        for i in range(self.m):
+            self.row_starts[i + 2] += self.row_starts[i + 1]
+        if count > self.row_room:
+            self.row_positions = <int *> resized(self.row_positions, 2 * count, sizeof(int))
+            self.row_values = <double *> resized(self.row_values, 2 * count, sizeof(double))
+            self.row_room = 2 * count
+        for p in range(self.k):
+            j = self.index[p]
+            if not self.is_ones(j):
+                for e in range(self.starts[j], self.starts[j + 1]):
+                    at = self.row_starts[self.rows[e] + 1]
+                    self.row_positions[at] = p
+                    self.row_values[at] = self.data[e]
+                    self.row_starts[self.rows[e] + 1] = at + 1
+        self.row_count = self.k
+        return 0
+
+    cdef int gram(
+        self, double *D, Py_ssize_t *live, Py_ssize_t count, Py_ssize_t known, double *H, Py_ssize_t ld
+    ) except -1 nogil:
+        cdef Py_ssize_t i, p, q, e, found, at
+        cdef double value, total = 0.0
+        cdef double *column
+        if count == known:
+            return 0
+        self.by_rows()
+        for p in range(self.k):
+            self.place[p] = -1
+        for p in range(count):
+            self.place[live[p]] = p
+        for q in range(known, count):
+            memset(H + q * ld, 0, count * sizeof(double))
+        # Pairs of entries of one row. Positions within a row ascend, so that the new columns,
+        # which are last in `live`, are found after the known ones.
+        for i in range(self.m):
+            if D != NULL and D[i] == 0.0:
+                continue
+            found = 0
+            for e in range(self.row_starts[i], self.row_starts[i + 1]):
+                p = self.place[self.row_positions[e]]
+                if p < 0:
+                    continue
+                self.found[found] = p
+                self.values[found] = self.row_values[e]
+                found += 1
+                if p >= known:
+                    value = self.row_values[e] * (1.0 if D == NULL else D[i])
+                    column = H + p * ld
+                    for q in range(found):
+                        column[self.found[q]] += value * self.values[q]
+        if self.center != NULL or self.intercept:
+            self.subtract_means(D, live, count, known, H, ld)
+        mirror(H, ld, known, count)
+        return 0
+
+    cdef void subtract_means(
+        self, double *D, Py_ssize_t *live, Py_ssize_t count, Py_ssize_t known, double *H, Py_ssize_t ld
+    ) noexcept nogil:
+        """Turn sums of products of raw columns into those of centred columns and the intercept."""
+        cdef Py_ssize_t p, q, j, i
+        cdef double total = 0.0, sums, mean
+        cdef double *h = self.values
+        if D == NULL:
+            total = self.m
+            for i in range(self.m):
+                self.work[i] = 1.0
+            D = self.work
+        else:
+            total = sum_of(D, self.m)
+        for p in range(count):
+            j = self.index[live[p]]
+            h[p] = total if self.is_ones(j) else self.column_dot(j, D)
+        for q in range(known, count):
+            j = self.index[live[q]]
+            for p in range(q + 1):
+                i = self.index[live[p]]
+                if self.is_ones(i) and self.is_ones(j):
+                    H[q * ld + p] = total
+                elif self.is_ones(j):
+                    H[q * ld + p] = h[p] - self.shift(i) * total
+                elif self.is_ones(i):
+                    H[q * ld + p] = h[q] - self.shift(j) * total
+                else:
+                    H[q * ld + p] += (
+                        self.shift(i) * self.shift(j) * total - self.shift(i) * h[q] - self.shift(j) * h[p]
+                    )
+
+
+cdef void mirror(double *H, Py_ssize_t ld, Py_ssize_t known, Py_ssize_t count) noexcept nogil:
+    """Copy the columns known, ..., count - 1 of a symmetric matrix to its rows."""
+    cdef Py_ssize_t p, q
+    for q in range(known, count):
+        for p in range(q):
+            H[p * ld + q] = H[q * ld + p]

@@ -1,0 +1,469 @@
+# The loop: working sets, a second-order model on each, and a certificate at every point.
+#
+#     outer        u = -f'(z), c = A^T u for all columns; F(x), the dual bound, the gap
+#     working set  the support and the columns that violate the optimality conditions most
+#     model        H = A_W^T D A_W and the gradient on the working set
+#     inner        coordinate descent and Newton steps on the model (model.pxi)
+#     line search  where f is not quadratic
+#
+# Nothing is SOLVED without a gap, or, where the penalty has none, without small violations, both
+# computed in float64 at the x that is returned.
+
+cdef enum:
+    SOLVED = 0
+    MAX_ITER = 1
+    TIME_LIMIT = 2
+    NUMERICAL_ERROR = 3
+    INTERRUPTED = 4
+
+cdef enum:
+    FIRST_COLUMNS = 10   # Columns that join an empty working set.
+    MOST_MODELS = 50     # Models of a loss that is not quadratic, for one working set.
+
+
+cdef class Solver:
+    """One problem f(A x) + r(x) and where its solution stands. Everything is kept between solves."""
+
+    cdef readonly Data A
+    cdef readonly Loss f
+    cdef readonly Separable r
+    cdef readonly Model model
+    cdef Py_ssize_t m, n, room
+    cdef double *x          # (n,)
+    cdef double *c          # (n,): A^T u
+    cdef double *z          # (m,): A x
+    cdef double *dz         # (m,)
+    cdef double *D          # (m,)
+    cdef double *v          # (k,): x on the working set
+    cdef double *g          # (k,): -df/dx on the working set
+    cdef double *d          # (k,)
+    cdef double *score      # (n,)
+    cdef char *inside       # (n,): 1 for the columns in the working set
+    cdef Py_ssize_t *picked # (n,)
+    cdef Py_ssize_t *live   # (k,): positions of the working set that the model has
+    cdef Py_ssize_t live_count, known
+    cdef bint correlated    # True where c belongs to x
+    cdef bint unit_weights, homogeneous
+    cdef Py_ssize_t free_count
+    cdef Py_ssize_t *free_ones  # positions of the unpenalised columns
+    cdef double *free_length
+    cdef double *free_step
+    cdef double *free_gram
+    cdef double *direction  # (m,): a strictly feasible direction of the dual, or NULL
+    cdef double *slope      # (n,): A^T (s direction)
+    cdef readonly double objective, bound, gap, worst, scale, level
+    cdef readonly Py_ssize_t iterations, models
+    cdef readonly double passes
+    cdef readonly int status
+    cdef bint bounded  # True once a dual point was feasible
+    cdef object kept
+
+    def __cinit__(self, Data A, Loss f, Separable r, double[::1] start=None):
+        cdef Py_ssize_t j
+        self.A, self.f, self.r, self.model = A, f, r, Model()
+        self.m, self.n, self.room = A.m, A.n, 0
+        self.x = <double *> resized(NULL, self.n, sizeof(double))
+        self.c = <double *> resized(NULL, self.n, sizeof(double))
+        self.score = <double *> resized(NULL, self.n, sizeof(double))
+        self.picked = <Py_ssize_t *> resized(NULL, self.n, sizeof(Py_ssize_t))
+        self.inside = <char *> resized(NULL, self.n, 1)
+        self.z = <double *> resized(NULL, self.m, sizeof(double))
+        self.dz = <double *> resized(NULL, self.m, sizeof(double))
+        self.D = <double *> resized(NULL, self.m, sizeof(double))
+        self.unit_weights = True
+        for j in range(self.m):
+            if f.s[j] != 1.0:
+                self.unit_weights = False
+        self.restart(start)
+
+    def __dealloc__(self):
+        for pointer in (<size_t> self.x, <size_t> self.c, <size_t> self.score, <size_t> self.picked,
+                        <size_t> self.inside, <size_t> self.z, <size_t> self.dz, <size_t> self.D,
+                        <size_t> self.v, <size_t> self.g, <size_t> self.d, <size_t> self.live,
+                        <size_t> self.free_ones, <size_t> self.free_length, <size_t> self.free_step,
+                        <size_t> self.free_gram):
+            free(<void *> <size_t> pointer)
+
+    def restart(self, double[::1] start=None):
+        """Forget the working set, and begin at `start`, or at the feasible point nearest to 0."""
+        cdef Py_ssize_t j, count = 0
+        self.A.clear()
+        self.model.k = self.known = self.live_count = 0
+        self.model.forget_factor()
+        self.correlated = False
+        memset(self.inside, 0, self.n)
+        for j in range(self.n):
+            self.x[j] = 0.0 if start is None else start[j]
+            self.x[j] = min(max(self.x[j], self.r.lower[j]), self.r.upper[j])
+            if self.x[j] != 0.0 or self.r.is_free(j):
+                self.picked[count] = j
+                count += 1
+        self.join(count)
+
+    def solution(self, double[::1] out):
+        """Copy x."""
+        memcpy(&out[0], self.x, self.n * sizeof(double))
+
+    def report(self):
+        """Counts of the work done."""
+        return {"columns": self.A.k, "sweeps": self.model.sweeps, "newton": self.model.newton_steps,
+                "factorisations": self.model.factorisations, "passes": self.passes}
+
+    def round_to_single(self):
+        """Round x to float32, and certify what comes out with the bound that is there."""
+        cdef Py_ssize_t j, p
+        for j in range(self.n - self.A.intercept):
+            self.x[j] = <float> self.x[j]
+        for p in range(self.A.k):
+            self.v[p] = self.x[self.A.index[p]]
+        self.A.predict(self.v, self.z)
+        self.objective = self.f.value(self.z, NULL, 0.0) + self.r.value(self.x)
+        self.gap = max(self.objective - self.bound, 0.0)
+        self.correlated = False
+
+    def predictions(self, double[::1] out):
+        """Copy z = A x."""
+        memcpy(&out[0], self.z, self.m * sizeof(double))
+
+    def point_inside(self, double[::1] direction, double[::1] slope):
+        """Give a direction p with A^T (s p) < 0 on the columns that only have a lower bound and no l1."""
+        self.kept = (direction, slope)
+        self.direction, self.slope = &direction[0], &slope[0]
+
+    def penalise(self, double[::1] l1, double[::1] l2, double[::1] lower, double[::1] upper):
+        """Go on with another penalty, from the solution that is there."""
+        cdef Py_ssize_t p
+        self.r.set(l1, l2, lower, upper)
+        for p in range(self.model.k):
+            self.model.penalise(p, self.r, self.A.index[self.live[p]])
+        self.model.forget_factor()
+
+    def solve(self, double tol, Py_ssize_t max_iter, double level, double seconds=INFINITY, double anticipate=1.0):
+        """Run until the gap is at most tol times the objective.
+
+        `level` is F(0), or F at the feasible point nearest to 0: a gap of machine precision
+        times it is always enough. `anticipate` is the factor by which l1 fell since the last solve.
+        """
+        cdef double until = now() + seconds
+        self.level = level
+        self.iterations = self.models = 0
+        self.passes = 0.0
+        with nogil:
+            self.status = self.run(tol, max_iter, until, anticipate)
+        return self.status
+
+    cdef int run(self, double tol, Py_ssize_t max_iter, double until, double anticipate) except -1 nogil:
+        cdef double allowed, target = 0.0, outside, last = INFINITY
+        cdef Py_ssize_t joined, stalled = 0
+        self.homogeneous = self.r.is_homogeneous()
+        self.bound, self.bounded = 0.0, False  # the losses and the penalty are never negative
+        self.list_free()
+        if not self.correlated and self.A.k > 0:
+            self.evaluate()
+            self.improve(0.0, 1e-2, until)
+        while True:
+            self.certify()
+            if not isfinite(self.objective):
+                return NUMERICAL_ERROR
+            allowed = max(tol * fabs(self.objective), DBL_EPSILON * self.level)
+            if self.gap <= allowed and tol > 0:
+                return SOLVED
+            if self.iterations >= max_iter:
+                return MAX_ITER
+            if now() >= until:
+                return TIME_LIMIT
+            self.iterations += 1
+            joined = self.grow(anticipate, &outside)
+            anticipate = 1.0
+            if joined > 0:
+                target, stalled = min(0.3 * outside, 0.03 * self.scale), 0
+            else:
+                target = min(0.1 * tol * self.scale, 0.01 * target if target > 0 else INFINITY)
+                if not self.bounded and tol > 0 and self.worst <= tol * self.gradient_at_zero():
+                    self.gap = INFINITY
+                    return SOLVED
+                stalled = stalled + 1 if self.objective >= last else 0
+                if stalled >= 3:
+                    return MAX_ITER
+            last = self.objective
+            self.improve(max(target, 1e-16 * self.scale), 0.1, until)
+
+    cdef int join(self, Py_ssize_t count) except -1 nogil:
+        """Add the columns picked[:count] to the working set."""
+        cdef Py_ssize_t p
+        if count == 0:
+            return 0
+        self.A.admit(self.picked, count)
+        if self.A.k > self.room:
+            self.room = self.A.room
+            self.v = <double *> resized(self.v, self.room, sizeof(double))
+            self.g = <double *> resized(self.g, self.room, sizeof(double))
+            self.d = <double *> resized(self.d, self.room, sizeof(double))
+            self.live = <Py_ssize_t *> resized(self.live, self.room, sizeof(Py_ssize_t))
+        for p in range(self.A.k - count, self.A.k):
+            self.inside[self.A.index[p]] = 1
+            self.v[p] = self.x[self.A.index[p]]
+            self.g[p] = self.c[self.A.index[p]]
+        return 0
+
+    cdef void evaluate(self) noexcept nogil:
+        """Predictions and dual point at x, and the gradient on the working set."""
+        self.A.predict(self.v, self.z)
+        self.f.differentiate(self.z)
+        self.A.correlate_working(self.f.u, self.g)
+
+    cdef int certify(self) except -1 nogil:
+        """Objective, dual bound and gap at x; c = A^T u for all columns."""
+        cdef Py_ssize_t j, p
+        cdef double t
+        if not self.correlated:
+            self.A.predict(self.v, self.z)
+            self.f.differentiate(self.z)
+            if self.free_count > 0:
+                self.A.correlate_working(self.f.u, self.g)
+                self.balance()
+                self.A.correlate(self.f.u, self.c)
+                self.drop_rounding()
+            else:
+                self.A.correlate(self.f.u, self.c)
+                for p in range(self.A.k):
+                    self.g[p] = self.c[self.A.index[p]]
+            self.passes += 1
+            self.correlated = True
+        self.objective = self.f.value(self.z, NULL, 0.0) + self.r.value(self.x)
+        self.scale = self.worst = 0.0
+        for j in range(self.n):
+            self.scale = max(self.scale, fabs(self.c[j]))
+            self.worst = max(self.worst, self.r.violation(j, self.x[j], self.c[j]))
+        self.lower_bound()
+        self.gap = max(self.objective - self.bound, 0.0)
+        return 0
+
+    cdef void lower_bound(self) noexcept nogil:
+        """Raise the lower bound on F* to the dual value, where the dual point can be made feasible."""
+        cdef double *c = self.c
+        cdef double t = self.dual_scale(c), value
+        if t <= 0.0 and self.direction != NULL:
+            c = self.score
+            self.move_inside(c)
+            t = self.dual_scale(c)
+        if t > 0.0:
+            self.bounded = True
+            value = self.f.dual_value(t) - self.r.conjugate(c, t)
+            if value > self.bound:
+                self.bound = value
+
+    cdef double dual_scale(self, double *c) noexcept nogil:
+        """The multiple of the dual point that gives the bound; 0 where none is feasible."""
+        cdef double largest = self.r.dual_scale(c)
+        return self.f.best_scale(largest) if self.homogeneous else min(largest, 1.0)
+
+    cdef void move_inside(self, double *c) noexcept nogil:
+        """Move the dual point along the strictly feasible direction until it is feasible, with c."""
+        cdef Py_ssize_t j, i
+        cdef double most = 0.0
+        for j in range(self.n):
+            if self.c[j] > self.r.l1[j] and self.r.upper[j] == INFINITY and self.r.l2[j] == 0:
+                most = max(most, (self.c[j] - self.r.l1[j]) / -self.slope[j])
+        for i in range(self.m):
+            self.dz[i] = -most * self.direction[i]
+        self.f.shift(self.dz)
+        for j in range(self.n):
+            c[j] = self.c[j] + most * self.slope[j]
+            if self.r.l2[j] == 0 and self.r.upper[j] == INFINITY and c[j] > self.r.l1[j]:
+                c[j] = self.r.l1[j]  # what is left is rounding
+        self.correlated = False  # the loss keeps the moved dual point
+
+    cdef double gradient_at_zero(self) noexcept nogil:
+        """The largest entry of A^T u at predictions of 0."""
+        cdef Py_ssize_t j
+        cdef double most = 0.0
+        memset(self.dz, 0, self.m * sizeof(double))
+        self.f.differentiate(self.dz)
+        self.A.correlate(self.f.u, self.score)
+        self.passes += 1
+        self.correlated = False
+        for j in range(self.n):
+            most = max(most, fabs(self.score[j]))
+        return most
+
+    cdef int list_free(self) except -1 nogil:
+        """List the positions of the unpenalised columns, and compute their lengths."""
+        cdef Py_ssize_t p, i, count = 0
+        for p in range(self.A.k):
+            count += self.r.is_free(self.A.index[p])
+        self.free_count = count
+        if count == 0:
+            return 0
+        self.free_ones = <Py_ssize_t *> resized(self.free_ones, count, sizeof(Py_ssize_t))
+        self.free_length = <double *> resized(self.free_length, count, sizeof(double))
+        self.free_step = <double *> resized(self.free_step, count, sizeof(double))
+        self.free_gram = <double *> resized(self.free_gram, count * count, sizeof(double))
+        i = 0
+        for p in range(self.A.k):
+            if self.r.is_free(self.A.index[p]):
+                self.free_ones[i] = p
+                i += 1
+        self.A.gram(NULL, self.free_ones, count, 0, self.free_gram, count)
+        for i in range(count):
+            self.free_length[i] = sqrt(self.free_gram[i * count + i])
+        return 0
+
+    cdef int balance(self) except -1 nogil:
+        """Make the dual point orthogonal to the unpenalised columns Z, where r* is finite only at 0.
+
+        One Newton step on them, in the dual: u' = u - D Z w with Z' D Z w = Z' u, and once more
+        for the rounding of the first.
+        """
+        cdef Py_ssize_t i, again
+        cdef int count = self.free_count, one = 1, info = 0
+        cdef double *H = self.free_gram
+        self.f.curvature(self.D)
+        self.A.gram(self.D, self.free_ones, count, 0, H, count)
+        for i in range(count):
+            H[i * count + i] += 1e-15 * H[i * count + i]
+            if H[i * count + i] <= 0.0:
+                H[i * count + i] = 1.0
+        dpotrf("U", &count, H, &count, &info)
+        if info != 0:
+            return 0
+        for again in range(2):
+            if again > 0:
+                self.A.correlate_working(self.f.u, self.d)
+            for i in range(count):
+                self.free_step[i] = (self.d if again > 0 else self.g)[self.free_ones[i]]
+            dpotrs("U", &count, &one, H, &count, self.free_step, &count, &info)
+            memset(self.d, 0, self.A.k * sizeof(double))
+            for i in range(count):
+                if not isfinite(self.free_step[i]):
+                    return 0
+                self.d[self.free_ones[i]] = self.free_step[i]
+            self.A.predict(self.d, self.dz)
+            self.f.shift(self.dz)
+        return 0
+
+    cdef void drop_rounding(self) noexcept nogil:
+        """Set c to 0 on the unpenalised columns where it is the rounding of a sum of m products."""
+        cdef Py_ssize_t i, j
+        cdef double size = sqrt(dot(self.f.u, self.f.u, self.m))
+        for i in range(self.free_count):
+            j = self.A.index[self.free_ones[i]]
+            if fabs(self.c[j]) <= 1e3 * DBL_EPSILON * self.free_length[i] * size:
+                self.c[j] = 0.0
+
+    cdef Py_ssize_t grow(self, double anticipate, double *outside) except -1 nogil:
+        """Let the columns that violate their optimality condition most join the working set."""
+        cdef Py_ssize_t j, p, count = 0, support = 0, want
+        cdef double v, c, slack
+        outside[0] = 0.0
+        for p in range(self.A.k):
+            support += self.v[p] != 0.0
+        for j in range(self.n):
+            if self.inside[j]:
+                continue
+            v = self.r.violation(j, self.x[j], self.c[j])
+            outside[0] = max(outside[0], v)
+            if anticipate > 1.0:
+                slack = (anticipate - 1.0) * self.r.l1[j]
+                v = self.r.violation(j, self.x[j], self.c[j] + copysign(slack, self.c[j]))
+            if v > 0.0:
+                self.score[count] = v
+                self.picked[count] = j
+                count += 1
+        want = max(<Py_ssize_t> FIRST_COLUMNS, support)
+        if count > want:
+            keep_largest(self.score, self.picked, count, want)
+            count = want
+        sort_numbers(self.picked, count)
+        self.join(count)
+        return count
+
+    cdef double choose_live(self) noexcept nogil:
+        """List the positions that the model needs: those off their kinks, and violated ones."""
+        cdef Py_ssize_t p, j, count = 0
+        cdef double worst = 0.0, v
+        for p in range(self.A.k):
+            j = self.A.index[p]
+            v = self.r.violation(j, self.v[p], self.g[p])
+            worst = max(worst, v)
+            if self.f.quadratic or v > 0 or not self.r.at_kink(j, self.v[p]):
+                self.live[count] = p
+                count += 1
+        self.live_count = count
+        return worst
+
+    cdef int improve(self, double target, double forcing, double until) except -1 nogil:
+        """Minimise F over the working set until its violations are at most `target`."""
+        cdef Py_ssize_t t, p, i, k
+        cdef double worst, slope, value, new, size, left
+        for t in range(MOST_MODELS):
+            worst = self.choose_live()
+            if worst <= target or now() >= until:
+                break
+            self.correlated = False
+            k = self.live_count
+            self.model.make_room(k)
+            if self.f.quadratic:
+                self.A.gram(NULL if self.unit_weights else self.f.s, self.live, k, self.known, self.model.H, self.model.ld)
+                if self.known != k:
+                    self.model.forget_factor()
+                self.known = k
+            else:
+                self.f.curvature(self.D)
+                self.A.gram(self.D, self.live, k, 0, self.model.H, self.model.ld)
+                self.model.forget_factor()
+            self.model.k = k
+            for i in range(k):
+                p = self.live[i]
+                self.model.penalise(i, self.r, self.A.index[p])
+                self.model.w[i] = self.v[p]
+                self.model.c[i] = self.g[p]
+            left = self.model.solve(target if self.f.quadratic else max(0.1 * target, forcing * worst))
+            self.models += 1
+            if self.f.quadratic:
+                for i in range(k):
+                    p = self.live[i]
+                    self.v[p] = self.model.w[i]
+                    self.x[self.A.index[p]] = self.v[p]
+                break
+            if not self.line_search():
+                break
+            self.f.differentiate(self.z)
+            self.A.correlate_working(self.f.u, self.g)
+        return 0
+
+    cdef bint line_search(self) noexcept nogil:
+        """Go towards the model's minimiser as far as F falls; False where it does not."""
+        cdef Py_ssize_t i, p, j
+        cdef double slope = 0.0, value, new, part = 1.0, w, r_old = 0.0, r_new
+        cdef int halving
+        memset(self.d, 0, self.A.k * sizeof(double))
+        for i in range(self.live_count):
+            p = self.live[i]
+            w = self.v[p]
+            self.d[p] = self.model.w[i] - w
+            slope -= self.g[p] * self.d[p]
+            r_old += self.model.l1[i] * fabs(w) + 0.5 * (self.model.l2[i] * w) * w
+            slope += self.model.l1[i] * fabs(self.model.w[i]) + 0.5 * (self.model.l2[i] * self.model.w[i]) * self.model.w[i]
+        slope -= r_old
+        if not slope < 0.0:
+            return False
+        self.A.predict(self.d, self.dz)
+        value = self.f.value(self.z, NULL, 0.0)
+        for halving in range(40):
+            r_new = 0.0
+            for i in range(self.live_count):
+                w = self.v[self.live[i]] + part * self.d[self.live[i]]
+                r_new += self.model.l1[i] * fabs(w) + 0.5 * (self.model.l2[i] * w) * w
+            new = self.f.value(self.z, self.dz, part)
+            if new + r_new - value - r_old <= 1e-3 * part * slope + 1e-15 * fabs(value):
+                break
+            part *= 0.5
+        else:
+            return False
+        for i in range(self.live_count):
+            p = self.live[i]
+            self.v[p] = self.model.w[i] if part == 1.0 else self.v[p] + part * self.d[p]
+            self.x[self.A.index[p]] = self.v[p]
+        axpy(part, self.dz, self.z, self.m)
+        return True

@@ -1,0 +1,258 @@
+/* Loops over contiguous vectors that the compiler turns into vector instructions.
+ *
+ * Nothing here is compiled with -ffast-math: infinities, NaN and subnormal numbers keep their meaning.
+ * Sums are reordered only in the loops that say so (`#pragma omp simd reduction`, -fopenmp-simd). */
+#ifndef PROXLEARN_MATHS_H
+#define PROXLEARN_MATHS_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline double dot(const double *restrict a, const double *restrict b, long n) {
+    double s = 0.0;
+#pragma omp simd reduction(+ : s)
+    for (long i = 0; i < n; i++) s += a[i] * b[i];
+    return s;
+}
+
+static inline void axpy(double t, const double *restrict a, double *restrict y, long n) {
+    for (long i = 0; i < n; i++) y[i] += t * a[i];
+}
+
+static inline double sum_of(const double *restrict a, long n) {
+    double s = 0.0;
+#pragma omp simd reduction(+ : s)
+    for (long i = 0; i < n; i++) s += a[i];
+    return s;
+}
+
+static inline void root_scaled(const double *restrict D, const double *restrict a,
+                               double *restrict out, long n) {
+    for (long i = 0; i < n; i++) out[i] = sqrt(D[i]) * a[i];
+}
+
+/* exp(x) to about one unit in the last place, for x in [-745, 709]; larger and smaller x are
+ * clipped to that range. Cody-Waite reduction x = k log 2 + r and a polynomial of degree 13. */
+static inline double fast_exp(double x) {
+    const double shift = 0x1.8p52;
+    x = x < -708.0 ? -708.0 : x;
+    x = x > 709.0 ? 709.0 : x;
+    double k = x * 1.4426950408889634074 + shift;
+    int64_t bits;
+    memcpy(&bits, &k, 8);
+    k -= shift;
+    double r = x - k * 0x1.62e42fefa0000p-1;
+    r -= k * 0x1.cf79abc9e3b39p-40;
+    double p = 1.6059043836821614599e-10;
+    p = p * r + 2.0876756987868098979e-09;
+    p = p * r + 2.5052108385441718775e-08;
+    p = p * r + 2.7557319223985890653e-07;
+    p = p * r + 2.7557319223985890653e-06;
+    p = p * r + 2.4801587301587301566e-05;
+    p = p * r + 1.9841269841269841253e-04;
+    p = p * r + 1.3888888888888889419e-03;
+    p = p * r + 8.3333333333333332177e-03;
+    p = p * r + 4.1666666666666664354e-02;
+    p = p * r + 1.6666666666666665741e-01;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    int64_t e = (bits + 1023) << 52;
+    double scale;
+    memcpy(&scale, &e, 8);
+    return p * scale;
+}
+
+/* 2 artanh(s) for |s| <= 1/3, as a series in the square of s. */
+static inline double twice_artanh(double s) {
+    double q = s * s;
+    double p = 1.0 / 33;
+    p = p * q + 1.0 / 31;
+    p = p * q + 1.0 / 29;
+    p = p * q + 1.0 / 27;
+    p = p * q + 1.0 / 25;
+    p = p * q + 1.0 / 23;
+    p = p * q + 1.0 / 21;
+    p = p * q + 1.0 / 19;
+    p = p * q + 1.0 / 17;
+    p = p * q + 1.0 / 15;
+    p = p * q + 1.0 / 13;
+    p = p * q + 1.0 / 11;
+    p = p * q + 1.0 / 9;
+    p = p * q + 1.0 / 7;
+    p = p * q + 1.0 / 5;
+    p = p * q + 1.0 / 3;
+    p = p * q + 1.0;
+    return 2.0 * s * p;
+}
+
+/* log(1 + e) for e in [0, 1], and log(1 - e) for e in [0, 1/2]. */
+static inline double fast_log1p(double e) { return twice_artanh(e / (2.0 + e)); }
+static inline double log1m(double e) { return -twice_artanh(e / (2.0 - e)); }
+
+/* Sum of s_i log(1 + exp(-y_i (z_i + t d_i))); d may be NULL, which stands for 0. */
+static inline double logistic_value(const double *restrict s, const double *restrict y,
+                                    const double *restrict z, const double *restrict d, double t,
+                                    long m) {
+    double total = 0.0;
+    if (d) {
+#pragma omp simd reduction(+ : total)
+        for (long i = 0; i < m; i++) {
+            double v = -y[i] * (z[i] + t * d[i]);
+            total += s[i] * ((v > 0 ? v : 0) + fast_log1p(fast_exp(-fabs(v))));
+        }
+    } else {
+#pragma omp simd reduction(+ : total)
+        for (long i = 0; i < m; i++) {
+            double v = -y[i] * z[i];
+            total += s[i] * ((v > 0 ? v : 0) + fast_log1p(fast_exp(-fabs(v))));
+        }
+    }
+    return total;
+}
+
+/* t_i = 1 / (1 + exp(y_i z_i)), the probability of the other class; h_i = t_i (1 - t_i) and
+ * u_i = s_i y_i t_i. */
+static inline void logistic_state(const double *restrict s, const double *restrict y,
+                                  const double *restrict z, double *restrict t,
+                                  double *restrict h, double *restrict u, long m) {
+    for (long i = 0; i < m; i++) {
+        double v = y[i] * z[i];
+        double e = fast_exp(-fabs(v));
+        double large = 1.0 / (1.0 + e), small = e * large;
+        t[i] = v > 0 ? small : large;
+        h[i] = small * large;
+        u[i] = s[i] * y[i] * t[i];
+    }
+}
+
+/* log(x) for normal x > 0: x = 2^k y with y in [sqrt(1/2), sqrt(2)], and 2 artanh((y-1)/(y+1)). */
+static inline double fast_log(double x) {
+    int64_t bits;
+    memcpy(&bits, &x, 8);
+    int64_t k = (bits - 0x3fe6a09e667f3bcdLL) >> 52;
+    bits -= (int64_t)((uint64_t)k << 52);
+    double y;
+    memcpy(&y, &bits, 8);
+    return (double)(int32_t)k * 0.69314718055994530942 + twice_artanh((y - 1.0) / (y + 1.0));
+}
+
+/* Sum of s_i H(scale t_i) with the entropy H(q) = -q log q - (1 - q) log(1 - q). */
+static inline double entropy(const double *restrict s, const double *restrict t, double scale,
+                             long m) {
+    double total = 0.0;
+#pragma omp simd reduction(+ : total)
+    for (long i = 0; i < m; i++) {
+        double q = scale * t[i], p = 1.0 - q;
+        double tiny = 1e-300; /* q log q is below 1e-297 there, and p log p too */
+        double lq = fast_log(q > tiny ? q : tiny), lp = fast_log(p > tiny ? p : tiny);
+        double near = log1m(q < 0.5 ? q : 0.5); /* keeps all digits where q is small */
+        total -= s[i] * (q * lq + p * (q < 0.5 ? near : lp));
+    }
+    return total;
+}
+
+/* Sum of s_i (b_i - z_i - t d_i)^2; d may be NULL, which stands for 0. */
+static inline double squares_value(const double *restrict s, const double *restrict b,
+                                   const double *restrict z, const double *restrict d, double t,
+                                   long m) {
+    double total = 0.0;
+    if (d) {
+#pragma omp simd reduction(+ : total)
+        for (long i = 0; i < m; i++) {
+            double e = b[i] - z[i] - t * d[i];
+            total += (s[i] * e) * e;
+        }
+    } else {
+#pragma omp simd reduction(+ : total)
+        for (long i = 0; i < m; i++) {
+            double e = b[i] - z[i];
+            total += (s[i] * e) * e;
+        }
+    }
+    return total;
+}
+
+/* e = b - z and u = s e. */
+static inline void squares_state(const double *restrict s, const double *restrict b,
+                                 const double *restrict z, double *restrict e, double *restrict u,
+                                 long m) {
+    for (long i = 0; i < m; i++) {
+        e[i] = b[i] - z[i];
+        u[i] = s[i] * e[i];
+    }
+}
+
+/* The largest magnitude of n numbers; NaN if one of them is NaN, since x * 0 is not 0 then. */
+#define LARGEST(T)                                                       \
+    static inline double largest_##T(const T *restrict a, long n) {      \
+        T most = 0, spoiled = 0;                                         \
+        _Pragma("omp simd reduction(max : most) reduction(+ : spoiled)") \
+        for (long i = 0; i < n; i++) {                                   \
+            T v = a[i] < 0 ? -a[i] : a[i];                               \
+            most = v > most ? v : most;                                  \
+            spoiled += v * 0;                                            \
+        }                                                                \
+        return spoiled == 0 ? (double)most : NAN;                        \
+    }
+LARGEST(float)
+LARGEST(double)
+
+/* The four products of a dense matrix in the precision of its entries, summed in float64.
+ * "tall" means that a column is contiguous (Fortran order), "flat" that a row is (C order). */
+#define DENSE_KERNELS(T)                                                                          \
+    static inline void correlate_tall_##T(const T *restrict a, long ld, const double *restrict u, \
+                                          double *restrict c, long m, long n) {                   \
+        long j = 0;                                                                               \
+        for (; j + 4 <= n; j += 4) {                                                              \
+            const T *p = a + j * ld, *q = p + ld, *r = q + ld, *t = r + ld;                       \
+            double w = 0, x = 0, y = 0, z = 0;                                                    \
+            _Pragma("omp simd reduction(+ : w, x, y, z)")                                         \
+            for (long i = 0; i < m; i++) {                                                        \
+                w += (double)p[i] * u[i];                                                         \
+                x += (double)q[i] * u[i];                                                         \
+                y += (double)r[i] * u[i];                                                         \
+                z += (double)t[i] * u[i];                                                         \
+            }                                                                                     \
+            c[j] = w, c[j + 1] = x, c[j + 2] = y, c[j + 3] = z;                                   \
+        }                                                                                         \
+        for (; j < n; j++) {                                                                      \
+            double w = 0;                                                                         \
+            _Pragma("omp simd reduction(+ : w)")                                                  \
+            for (long i = 0; i < m; i++) w += (double)a[j * ld + i] * u[i];                       \
+            c[j] = w;                                                                             \
+        }                                                                                         \
+    }                                                                                             \
+    static inline void correlate_flat_##T(const T *restrict a, long ld, const double *restrict u, \
+                                          double *restrict c, long m, long n) {                   \
+        for (long j = 0; j < n; j++) c[j] = 0;                                                    \
+        for (long first = 0; first < n; first += 4096) {                                          \
+            long width = n - first < 4096 ? n - first : 4096;                                     \
+            double *restrict out = c + first;                                                     \
+            long i = 0;                                                                           \
+            for (; i + 4 <= m; i += 4) {                                                          \
+                const T *p = a + i * ld + first, *q = p + ld, *r = q + ld, *t = r + ld;           \
+                double w = u[i], x = u[i + 1], y = u[i + 2], z = u[i + 3];                        \
+                for (long j = 0; j < width; j++)                                                  \
+                    out[j] += ((double)p[j] * w + (double)q[j] * x) +                             \
+                              ((double)r[j] * y + (double)t[j] * z);                              \
+            }                                                                                     \
+            for (; i < m; i++) {                                                                  \
+                const T *p = a + i * ld + first;                                                  \
+                for (long j = 0; j < width; j++) out[j] += (double)p[j] * u[i];                   \
+            }                                                                                     \
+        }                                                                                         \
+    }                                                                                             \
+    static inline void copy_column_##T(const T *restrict a, long stride, double shift,            \
+                                       double *restrict out, long m) {                            \
+        if (stride == 1)                                                                          \
+            for (long i = 0; i < m; i++) out[i] = (double)a[i] - shift;                           \
+        else                                                                                      \
+            for (long i = 0; i < m; i++) out[i] = (double)a[i * stride] - shift;                  \
+    }
+
+DENSE_KERNELS(float)
+DENSE_KERNELS(double)
+
+#endif

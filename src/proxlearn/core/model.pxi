@@ -1,0 +1,254 @@
+# The second-order model of F on the working set, a problem with k variables:
+#
+#     minimise  1/2 w'Hw - q'w + sum_p r_p(w_p),      c = q - Hw is kept beside w
+#
+# Sweeps of coordinate descent find the active coordinates; a Newton step on them then is exact.
+
+cdef enum:
+    SWEEPS = 10         # Sweeps of coordinate descent between two Newton steps.
+    MOST_ROUNDS = 200   # Rounds of sweeps and a Newton step; a model that needs more is left as it is.
+
+
+cdef class Model:
+    """H (k, k), w, c and the penalty's numbers (k,) of the model."""
+
+    cdef Py_ssize_t k, ld, room
+    cdef double *H
+    cdef double *w
+    cdef double *c
+    cdef double *l1
+    cdef double *l2
+    cdef double *lower
+    cdef double *upper
+    cdef Py_ssize_t *active  # positions that are not at a kink
+    cdef Py_ssize_t *factored  # those of the last factorisation
+    cdef Py_ssize_t factored_count
+    cdef double *factor      # (a, a): Cholesky factor of H + l2 on `factored`
+    cdef Py_ssize_t factor_room
+    cdef double *step        # (k,)
+    cdef double *product     # (k,): H step
+    cdef double *direction   # (k,)
+    cdef double *goal        # (k,): where the step ends
+    cdef Py_ssize_t newton_steps, sweeps, factorisations
+
+    def __cinit__(self):
+        self.k = self.ld = self.room = self.factor_room = 0
+        self.factored_count = -1
+        self.H = self.w = self.c = self.l1 = self.l2 = self.lower = self.upper = NULL
+        self.factor = self.step = self.product = self.direction = self.goal = NULL
+        self.active = self.factored = NULL
+        self.newton_steps = self.sweeps = self.factorisations = 0
+
+    def __dealloc__(self):
+        for pointer in (<size_t> self.H, <size_t> self.w, <size_t> self.c, <size_t> self.l1,
+                        <size_t> self.l2, <size_t> self.lower, <size_t> self.upper,
+                        <size_t> self.factor, <size_t> self.step, <size_t> self.product,
+                        <size_t> self.direction, <size_t> self.goal, <size_t> self.active, <size_t> self.factored):
+            free(<void *> <size_t> pointer)
+
+    cdef int make_room(self, Py_ssize_t k) except -1 nogil:
+        """Room for k variables; H and the vectors keep their contents."""
+        cdef Py_ssize_t room, p
+        cdef double *H
+        if k <= self.room:
+            return 0
+        room = max(32, k + k // 2)
+        H = <double *> resized(NULL, room * room, sizeof(double))
+        for p in range(self.k):
+            memcpy(H + p * room, self.H + p * self.ld, self.k * sizeof(double))
+        free(self.H)
+        self.H, self.ld = H, room
+        self.w = <double *> resized(self.w, room, sizeof(double))
+        self.c = <double *> resized(self.c, room, sizeof(double))
+        self.l1 = <double *> resized(self.l1, room, sizeof(double))
+        self.l2 = <double *> resized(self.l2, room, sizeof(double))
+        self.lower = <double *> resized(self.lower, room, sizeof(double))
+        self.upper = <double *> resized(self.upper, room, sizeof(double))
+        self.step = <double *> resized(self.step, room, sizeof(double))
+        self.product = <double *> resized(self.product, room, sizeof(double))
+        self.direction = <double *> resized(self.direction, room, sizeof(double))
+        self.goal = <double *> resized(self.goal, room, sizeof(double))
+        self.active = <Py_ssize_t *> resized(self.active, room, sizeof(Py_ssize_t))
+        self.factored = <Py_ssize_t *> resized(self.factored, room, sizeof(Py_ssize_t))
+        self.room = room
+        return 0
+
+    cdef void penalise(self, Py_ssize_t p, Separable r, Py_ssize_t j) noexcept nogil:
+        """Variable p has the penalty of coordinate j."""
+        self.l1[p], self.l2[p] = r.l1[j], r.l2[j]
+        self.lower[p], self.upper[p] = r.lower[j], r.upper[j]
+
+    cdef void forget_factor(self) noexcept nogil:
+        """H or l2 has changed."""
+        self.factored_count = -1
+
+    cdef bint at_kink(self, Py_ssize_t p) noexcept nogil:
+        cdef double w = self.w[p]
+        return (w == 0.0 and self.l1[p] > 0) or w <= self.lower[p] or w >= self.upper[p]
+
+    cdef double violation(self) noexcept nogil:
+        """The largest violation of the model's optimality conditions."""
+        cdef Py_ssize_t p
+        cdef double worst = 0.0, e, w, up, down
+        for p in range(self.k):
+            w = self.w[p]
+            e = self.c[p] - self.l2[p] * w
+            up = e - (self.l1[p] if w >= 0 else -self.l1[p])
+            down = -(e - (self.l1[p] if w > 0 else -self.l1[p]))
+            if w < self.upper[p] and up > worst:
+                worst = up
+            if w > self.lower[p] and down > worst:
+                worst = down
+        return worst
+
+    cdef double update(self, Py_ssize_t p) noexcept nogil:
+        """Minimise over variable p; returns how much the model fell, to first order."""
+        cdef double h = self.H[p * self.ld + p], d = h + self.l2[p], w = self.w[p]
+        cdef double z = self.c[p] + h * w, new, change
+        if d > 0:
+            if z > self.l1[p]:
+                new = (z - self.l1[p]) / d
+            elif z < -self.l1[p]:
+                new = (z + self.l1[p]) / d
+            else:
+                new = 0.0
+        elif self.l1[p] > 0:
+            new = 0.0
+        else:
+            return 0.0
+        new = min(max(new, self.lower[p]), self.upper[p])
+        change = new - w
+        if change == 0.0 or not isfinite(new):
+            return 0.0
+        self.w[p] = new
+        axpy(-change, self.H + p * self.ld, self.c, self.k)
+        return change * change * d
+
+    cdef double solve(self, double tol) except -1 nogil:
+        """Minimise the model until no optimality condition is violated by more than tol.
+
+        Returns the largest violation that is left.
+        """
+        cdef Py_ssize_t rounds, sweep, p, i, count
+        cdef double worst = 0.0, fell, most
+        for rounds in range(MOST_ROUNDS):
+            most = 0.0
+            for p in range(self.k):
+                most = max(most, self.update(p))
+            self.sweeps += 1
+            count = self.collect()
+            for sweep in range(SWEEPS - 1):
+                fell = 0.0
+                for i in range(count):
+                    fell = max(fell, self.update(self.active[i]))
+                self.sweeps += 1
+                if fell <= 1e-4 * most:
+                    break
+            if count > 0:
+                self.newton_step()
+            worst = self.violation()
+            if worst <= tol:
+                break
+        return worst
+
+    cdef Py_ssize_t collect(self) noexcept nogil:
+        """List the variables that are not at a kink."""
+        cdef Py_ssize_t p, count = 0
+        for p in range(self.k):
+            if not self.at_kink(p):
+                self.active[count] = p
+                count += 1
+        return count
+
+    cdef bint factorise(self, Py_ssize_t count) except -1 nogil:
+        """Cholesky factor of H + l2 on the active variables; the last one where it still holds."""
+        cdef Py_ssize_t i, t
+        cdef int a = count, info = 1
+        cdef double ridge = 1e-14
+        cdef double *row
+        if count == self.factored_count and memcmp(self.active, self.factored, count * sizeof(Py_ssize_t)) == 0:
+            return True
+        if count > self.factor_room:
+            self.factor_room = count + count // 2 + 16
+            self.factor = <double *> resized(self.factor, self.factor_room * self.factor_room, sizeof(double))
+        self.factored_count = -1
+        # Nearly dependent columns get a ridge, which grows until the factorisation succeeds. The
+        # direction stays one of descent, and the sweeps correct what the ridge changed.
+        while ridge < 1.0:
+            for i in range(count):
+                row = self.H + self.active[i] * self.ld
+                for t in range(i + 1):
+                    self.factor[i * count + t] = row[self.active[t]]
+                self.factor[i * count + i] += self.l2[self.active[i]] + ridge * row[self.active[i]]
+                if self.factor[i * count + i] <= 0.0:
+                    self.factor[i * count + i] = 1.0
+            dpotrf("U", &a, self.factor, &a, &info)
+            self.factorisations += 1
+            if info == 0:
+                memcpy(self.factored, self.active, count * sizeof(Py_ssize_t))
+                self.factored_count = count
+                return True
+            ridge *= 1e3
+        return False
+
+    cdef int newton_step(self) except -1 nogil:
+        """A Newton step on the variables that are not at a kink.
+
+        Variables that would cross a kink stay on it. If the model rises by that, the step ends
+        at the first kink that a variable meets.
+        """
+        cdef Py_ssize_t count = self.collect(), i, p, who = -1
+        cdef int a = count, one = 1, info = 0
+        cdef double *d = self.direction
+        cdef double w, new, low, high, first = 1.0, kink = 0.0, part, change = 0.0
+        if count == 0 or not self.factorise(count):
+            return 0
+        self.newton_steps += 1
+        for i in range(count):
+            p = self.active[i]
+            d[i] = self.c[p] - self.l2[p] * self.w[p]
+            if self.w[p] != 0.0:
+                d[i] -= copysign(self.l1[p], self.w[p])
+        dpotrs("U", &a, &one, self.factor, &a, d, &a, &info)
+        for i in range(count):
+            p = self.active[i]
+            w = self.w[p]
+            low, high = self.lower[p], self.upper[p]
+            if self.l1[p] > 0:
+                if w > 0:
+                    low = max(low, 0.0)
+                else:
+                    high = min(high, 0.0)
+            new = w + d[i]
+            if not isfinite(new):
+                return 0
+            if new < low or new > high:
+                new = low if new < low else high
+                part = (new - w) / d[i]
+                if part < first:
+                    first, who, kink = part, i, new
+            self.goal[i] = new
+            self.step[i] = new - w
+            change += self.l1[p] * (fabs(new) - fabs(w)) - self.c[p] * self.step[i]
+            change += self.l2[p] * self.step[i] * (w + 0.5 * self.step[i])
+        self.multiply(count)
+        for i in range(count):
+            change += 0.5 * self.step[i] * self.product[self.active[i]]
+        if who >= 0 and change > 0:
+            for i in range(count):
+                p = self.active[i]
+                self.goal[i] = kink if i == who else self.w[p] + first * d[i]
+                self.step[i] = self.goal[i] - self.w[p]
+            self.multiply(count)
+        for i in range(count):
+            self.w[self.active[i]] = self.goal[i]
+        axpy(-1.0, self.product, self.c, self.k)
+        return 0
+
+    cdef void multiply(self, Py_ssize_t count) noexcept nogil:
+        """product = H step, with the steps of the active variables."""
+        cdef Py_ssize_t i
+        memset(self.product, 0, self.k * sizeof(double))
+        for i in range(count):
+            if self.step[i] != 0.0:
+                axpy(self.step[i], self.H + self.active[i] * self.ld, self.product, self.k)
