@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BUILT = re.compile(r"proxlearn/core/_kernel_(\w+)\.[^/]*\.(so|pyd)")
 """The compiled modules, which are in the wheel and not in git."""
-SOURCES = (".pyx", ".pxi", ".pxd", "meson.build")
+SOURCES = (".pyx", ".pxi", ".pxd", ".c", ".h", "meson.build")
 """The endings of what is in git below src and not in the wheel."""
 
 

@@ -39,7 +39,7 @@ def tracked():
 
 
 def test_every_file_of_the_package_is_installed():
-    sources = {f for f in tracked() if f.endswith((".pyx", ".pxi", ".pxd", "meson.build"))}
+    sources = {f for f in tracked() if f.endswith((".pyx", ".pxi", ".h", "meson.build"))}
     installed = set(tool("package_files").package_files())
     assert tracked() - sources <= installed
     assert {"proxlearn/py.typed", "proxlearn/zoo/lasso.safetensors"} <= installed

@@ -143,10 +143,8 @@ def run(*command: str) -> None:
     """Run a build tool; its output is shown only if it fails."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
-        failed = (
-            f"{' '.join(command)} failed; if the checkout or its compiler moved, make clean helps"
-        )
-        raise SystemExit(f"{done.stdout}\n{failed}")
+        advice = "if the checkout or the compiler has moved, run make clean first"
+        raise SystemExit(f"{done.stdout}\n{' '.join(command)} failed; {advice}")
 
 
 def link() -> None:
