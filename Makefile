@@ -50,6 +50,7 @@ fresh-start:
 	$(PYTHON) -m venv .venv
 	$(BIN)/python tools/build_backend.py --requirements > .venv/requirements.txt
 	$(INSTALL) -r .venv/requirements.txt || $(NOT_INSTALLED)
+	$(BIN)/python tools/build_backend.py
 	$(WITH_TOOLS) $(INSTALL) --no-build-isolation -e '.[learn,plot]' || $(NOT_INSTALLED)
 	mv .venv/.unfinished $@
 
