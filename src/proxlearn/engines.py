@@ -97,7 +97,7 @@ def _why_not(problem: Problem, method: Any, plain: bool) -> str:
     if not _there():
         return (
             "the compiled engine needs numba and a folder that it can write (NUMBA_CACHE_DIR): "
-            "pip install 'proxlearn[fast]', or engine='torch'"
+            "pip install numba, or engine='torch'"
         )
     if plain:
         return (
