@@ -31,10 +31,7 @@ SHARDS = 3 + 3 + 2
 @pytest.fixture(autouse=True)
 def one_thread():
     """As the other processes: sums of several threads end in other bits."""
-    before = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture
