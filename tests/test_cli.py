@@ -293,6 +293,7 @@ def test_help_is_quick_because_it_imports_nothing_heavy():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_as_a_module_in_a_process_of_its_own(folder):
     done = python("-m", "proxlearn", "solve", "lasso", "A.npy", "b.npy", "--lam", "0.3", "--json")
     assert (done.returncode, done.stderr) == (0, "")

@@ -8,6 +8,7 @@ import sys
 import types
 from collections import Counter
 from dataclasses import asdict
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -95,6 +96,7 @@ def test_what_is_said_of_the_paper_quotes_the_cards():
         assert " / ".join(map(str, cards[card][place][model])) in counted("paper.md")
 
 
+@cache
 def committed():
     """The committed results, and their cards by name."""
     cards = {name: json.loads((RESULTS / f"{name}.json").read_text()) for name in experiments.NAMES}
@@ -117,6 +119,7 @@ def test_every_experiment_has_committed_results():
     assert sum(f.stat().st_size for f in tracked) < 12e6
 
 
+@pytest.mark.slow
 def test_the_committed_verdicts_follow_from_the_rows():
     written = json.loads((RESULTS / "claims.json").read_text(encoding="utf-8"))
     assert [asdict(verdict) for verdict in claims.judge(RESULTS)] == written

@@ -195,6 +195,7 @@ def test_sparse_logistic_regression_on_digits():
     same(LogisticRegression(**options, tol=1e-13).fit(X, y), theirs.fit(X, y))
 
 
+@pytest.mark.slow
 def test_a_gap_exists_where_classes_are_nearly_separated():
     X, y = datasets.load_digits(n_class=5, return_X_y=True)
     model = LogisticRegression(C=1e4).fit(X / 16, y)

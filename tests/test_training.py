@@ -47,6 +47,7 @@ def same_bits(one, other):
     return a.keys() == b.keys() and all(torch.equal(a[k], b[k]) for k in a)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "loss"), [("pa", "objective"), ("compact", "log-gap"), ("pba12", "objective")]
 )
@@ -74,6 +75,7 @@ def test_training_leaves_the_global_random_state_alone():
     assert torch.equal(before, torch.get_rng_state())
 
 
+@pytest.mark.slow
 def test_a_killed_training_refuses_another_configuration_and_resumes_to_the_same_bits(tmp_path):
     whole, killed = tmp_path / "whole.safetensors", tmp_path / "killed.safetensors"
     pl.train(FAMILY, CONFIG, out=whole, checkpoint_seconds=0)
@@ -112,7 +114,6 @@ def two_ranks(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("two_ranks")
 def test_two_ranks_equal_one_with_the_double_batch(two_ranks):
     two = json.loads(two_ranks.with_suffix(".jsonl").read_text().splitlines()[-1])
     # Validation draws from its own stream in both, so only the training problems are doubled.
@@ -127,7 +128,6 @@ def test_two_ranks_equal_one_with_the_double_batch(two_ranks):
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("two_ranks")
 def test_a_killed_rank_restarts_from_the_checkpoint_and_finishes(two_ranks, tmp_path):
     kill = ["--kill-rank", 1, "--once", tmp_path / "marker"]
     worker(tmp_path / "killed.safetensors", "--resume", *kill, ranks=2)
