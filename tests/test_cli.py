@@ -319,6 +319,7 @@ sys.exit(cli.main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_exits_130_and_leaves_nothing(folder):
     before = sorted(os.listdir(folder))

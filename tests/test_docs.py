@@ -139,6 +139,7 @@ def test_the_readme_counts_the_verdicts():
     assert f"and {count[verdicts.NO]} are not" in said
 
 
+@pytest.mark.slow
 def test_what_is_said_of_the_step_quotes_the_rows():
     results, cards = committed()
     rows = re.findall(r"^\| ([^|]+) \| (\d+ / [^|]+) \|(.+)\|$", text("paper.md"), re.M)
@@ -158,6 +159,7 @@ def test_what_is_said_of_the_step_quotes_the_rows():
             assert cell == " / ".join(map(str, counts))
 
 
+@pytest.mark.slow
 def test_what_is_said_of_the_long_horizon_quotes_the_rows():
     results, cards = committed()
     methods = [
@@ -185,6 +187,7 @@ def test_what_is_said_of_the_long_horizon_quotes_the_rows():
     assert re.search(r"lowered it by (\S+),", cards["cifar10"]["optimum"])[1] in said
 
 
+@pytest.mark.slow
 def test_what_is_said_of_convergence_quotes_the_rows():
     results, _ = committed()
     said = " ".join(text("paper.md").split())

@@ -254,6 +254,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_report_writes_the_page_of_a_folder(folder, capsys):
     claims = [{"claim": "c", "paper": "21", "ours": None, "verdict": "not reproduced"}]
     (folder / "claims.json").write_text(json.dumps(claims))

@@ -270,6 +270,7 @@ def run(command, capsys):
     return code, captured.out, captured.err
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(experiments, "get", lambda name: tiny(name=name))
     code, out, err = run(f"reproduce lasso --out {tmp_path}/new", capsys)

@@ -66,6 +66,7 @@ def fista():
     return of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind", "how"), CASES)
 def test_any_weights_end_solved(name, kind, how, fista):
     problem = PROBLEMS[name]()

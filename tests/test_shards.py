@@ -364,6 +364,7 @@ def test_progress_counts_what_all_have_settled(problems, tmp_path, monkeypatch):
     assert len({done for done, _ in seen}) > 3
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="zarr needs Python 3.11")
 def test_the_documented_example_runs(tmp_path, monkeypatch):
     page = Path(__file__).resolve().parents[1] / "docs" / "scale.md"

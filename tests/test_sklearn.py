@@ -29,42 +29,28 @@ from proxlearn.sklearn import (
 )
 from proxlearn.sklearn.design import SparsePlusOuter
 
+ESTIMATORS = [
+    Lasso(alpha=0.1),
+    ElasticNet(alpha=0.1),
+    Lasso(alpha=0.1, positive=True),
+    ElasticNet(alpha=0.1, positive=True),
+    NonNegativeLeastSquares(),
+    LassoCV(alphas=3, eps=0.01, cv=2),
+    LogisticRegression(),
+    LogisticRegression(C=0.5, l1_ratio=1.0),
+    LogisticRegression(C=0.5, l1_ratio=0.5),
+    LogisticRegressionCV(Cs=[0.01, 1.0], cv=2),
+    SparseCoder(transform_alpha=0.1, random_state=0),
+]
 
-def checked(estimator, check):
-    """One of scikit-learn's checks, with the default tolerance wherever that suffices."""
+
+@pytest.mark.slow
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_checks(estimator, check):
     if "sample_weight_equivalence" in check.func.__name__:
         # Samples of weight two and repeated samples agree to 1e-7 only where both are solved well.
         estimator = clone(estimator).set_params(tol=1e-10 if is_classifier(estimator) else 1e-12)
     check(estimator)
-
-
-@parametrize_with_checks(
-    [
-        Lasso(alpha=0.1),
-        ElasticNet(alpha=0.1),
-        Lasso(alpha=0.1, positive=True),
-        ElasticNet(alpha=0.1, positive=True),
-        NonNegativeLeastSquares(),
-    ]
-)
-def test_scikit_learn_checks(estimator, check):
-    checked(estimator, check)
-
-
-@pytest.mark.slow
-@parametrize_with_checks(
-    [
-        LassoCV(alphas=3, eps=0.01, cv=2),
-        LogisticRegression(),
-        LogisticRegression(C=0.5, l1_ratio=1.0),
-        LogisticRegression(C=0.5, l1_ratio=0.5),
-        LogisticRegressionCV(Cs=[0.01, 1.0], cv=2),
-        SparseCoder(transform_alpha=0.1, random_state=0),
-    ]
-)
-def test_scikit_learn_checks_of_several_solves(estimator, check):
-    """Of estimators that solve several problems, or harder ones, in every check."""
-    checked(estimator, check)
 
 
 @pytest.fixture(scope="module")
@@ -228,6 +214,7 @@ def test_non_negative_least_squares_is_scipys(diabetes):
     same(NonNegativeLeastSquares(tol=1e-12).fit(scipy.sparse.csr_array(X), y), theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("kind", ["plain", "weighted"])
 def test_lasso_cv_is_scikit_learns(diabetes, kind, positive):
