@@ -356,6 +356,7 @@ def test_help_is_quick_because_it_imports_nothing_heavy():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_as_a_module_in_a_process_of_its_own(folder):
     done = python("-m", "proxlearn", "solve", "lasso", "A.npy", "b.npy", "--lam", "0.3", "--json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -381,6 +382,7 @@ sys.exit(cli.main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_exits_130_and_leaves_nothing(folder):
     before = sorted(os.listdir(folder))

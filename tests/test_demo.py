@@ -86,6 +86,7 @@ def test_methods_rank_as_theory_says(output):
     assert learned < restart < fista < ista <= demo.MAX_ITER
 
 
+@pytest.mark.slow
 def test_same_seed_same_numbers(output):
     again = demo.run(4, 1)
     for name in demo.OPTIMIZERS:

@@ -8,6 +8,7 @@ import sys
 import types
 from collections import Counter
 from dataclasses import asdict
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -140,6 +141,7 @@ def test_what_is_said_of_the_paper_quotes_the_cards():
         assert " / ".join(map(str, cards[card][place][model])) in counted("paper.md")
 
 
+@cache
 def committed():
     """The committed results, and their cards by name."""
     cards = {name: json.loads((RESULTS / f"{name}.json").read_text()) for name in experiments.NAMES}
@@ -162,6 +164,7 @@ def test_every_experiment_has_committed_results():
     assert sum(f.stat().st_size for f in tracked) < 12e6
 
 
+@pytest.mark.slow
 def test_the_committed_verdicts_follow_from_the_rows():
     written = json.loads((RESULTS / "claims.json").read_text(encoding="utf-8"))
     assert [asdict(verdict) for verdict in claims.judge(RESULTS)] == written
@@ -181,6 +184,7 @@ def test_the_readme_counts_the_verdicts():
     assert f"and {count[verdicts.NO]} are not" in said
 
 
+@pytest.mark.slow
 def test_what_is_said_of_the_step_quotes_the_rows():
     results, cards = committed()
     rows = re.findall(r"^\| ([^|]+) \| (\d+ / [^|]+) \|(.+)\|$", text("paper.md"), re.M)
@@ -200,6 +204,7 @@ def test_what_is_said_of_the_step_quotes_the_rows():
             assert cell == " / ".join(map(str, counts))
 
 
+@pytest.mark.slow
 def test_what_is_said_of_the_long_horizon_quotes_the_rows():
     results, cards = committed()
     methods = [
@@ -227,6 +232,7 @@ def test_what_is_said_of_the_long_horizon_quotes_the_rows():
     assert re.search(r"lowered it by (\S+),", cards["cifar10"]["optimum"])[1] in said
 
 
+@pytest.mark.slow
 def test_what_is_said_of_convergence_quotes_the_rows():
     results, _ = committed()
     said = " ".join(text("paper.md").split())

@@ -268,6 +268,7 @@ def test_a_page_shows_the_statements_about_its_experiments_only(folder):
     assert len(json.loads((folder / "claims.json").read_text())) == 3  # all are still on file
 
 
+@pytest.mark.slow
 def test_report_writes_the_page_of_a_folder(folder, capsys):
     claims = [{"claim": "c", "paper": "21", "ours": None, "verdict": "not reproduced"}]
     (folder / "claims.json").write_text(json.dumps(claims))
@@ -335,5 +336,5 @@ def test_a_bad_folder_is_one_line(folder, what, capsys):
 
 def test_without_pyarrow_the_line_says_what_to_install(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(InputError, match=r"proxlearn\[report\]"):
+    with pytest.raises(InputError, match=r"pip install pyarrow"):
         page.write_page(folder)
