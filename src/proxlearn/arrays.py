@@ -14,6 +14,9 @@ from proxlearn.errors import InputError
 from proxlearn.operators import Dense, MatrixFree, Operator, Sparse
 from proxlearn.problem import Problem
 
+LONGEST = 2**31
+"""Most rows and columns of a sparse matrix; a vector of that length has 16 GiB in float64."""
+
 
 def to_tensor(name: str, value: Any) -> Tensor:
     """A finite floating-point tensor of anything array-like.
@@ -83,6 +86,33 @@ def to_operator(name: str, value: Any) -> Operator:
     return _nonempty(name, Dense(tensor))
 
 
+def check_device(device: str) -> None:
+    """Refuses a device that this PyTorch cannot compute on: tries a sum there."""
+    try:
+        fine = float(torch.ones(2, device=device).sum()) == 2
+    except Exception:  # each kind of device fails in its own way
+        fine = False
+    if not fine:
+        raise InputError(
+            f"device {device!r} is not available to this PyTorch; use 'cpu', or install a "
+            "PyTorch built for it"
+        )
+
+
+def in_precision(name: str, A: Operator, dtype: torch.dtype | None, device: str) -> Operator:
+    """A in another precision and on a device, if the precision can hold its numbers."""
+    target = A.dtype if dtype is None else dtype
+    moved = A.convert(target, device)
+    if target != A.dtype and isinstance(moved, (Dense, Sparse)):
+        values = moved.A if isinstance(moved, Dense) else moved.A.values()
+        if not bool(values.isfinite().all()):
+            raise InputError(
+                f"{name} holds numbers that are infinite in {target}; "
+                "scale the problem, or solve it in float64"
+            )
+    return moved
+
+
 def _check_adjoint(name: str, A: Operator) -> None:
     """<A x, r> = <x, A^T r> for random x and r: one product with each."""
     generator = torch.Generator().manual_seed(0)
@@ -136,6 +166,11 @@ def _require_matrix(name: str, shape: Sequence[int]) -> None:
     if len(shape) != 2:
         raise InputError(
             f"{name} is sparse with shape {tuple(shape)}; expected one sparse matrix (m, n)"
+        )
+    if max(shape) > LONGEST:
+        raise InputError(
+            f"{name} is sparse with shape {tuple(shape)}; expected at most {LONGEST} rows and "
+            "columns: leave out the empty ones"
         )
 
 
@@ -207,9 +242,13 @@ def start_point(problem: Problem, x0: Any) -> Tensor:
     """x0 as (B, n) in the problem's precision; the penalty's own minimiser nearest 0 by default."""
     B, n = problem.batch, problem.n
     if x0 is None:
-        zero = torch.zeros(B, n, dtype=problem.dtype, device=problem.device)
-        return problem.r.prox(zero, torch.ones_like(zero[:, :1]))
+        return problem.nearest_to_zero()
     start = to_tensor("x0", x0).to(dtype=problem.dtype, device=problem.device)
     if start.shape not in [(n,), (1, n), (B, n)]:
         raise InputError(f"x0 has shape {tuple(start.shape)}; expected ({n},) or ({B}, {n})")
+    if not bool(start.isfinite().all()):
+        raise InputError(
+            f"x0 holds numbers that are infinite in the problem's precision, {problem.dtype}; "
+            "scale it, or solve the problem in float64"
+        )
     return start.expand(B, n).clone()

@@ -12,13 +12,13 @@ from typing import Any
 import torch
 
 from proxlearn.arrays import start_point
+from proxlearn.engine_names import AUTO, ENGINES
 from proxlearn.errors import InputError, unknown
 from proxlearn.problem import Problem
 from proxlearn.rules import CompactRule, Fista
 from proxlearn.smooth import GLM
 from proxlearn.solution import Solution, Status
 
-ENGINES = ("auto", "torch", "compiled")
 VARIABLE = "PROXLEARN_ENGINE"
 """Environment variable with the engine of solves that do not name one."""
 WORTH = 1e7
@@ -33,10 +33,10 @@ def compiled_suits(engine: str | None, problem: Problem, method: Any, plain: boo
 
     `plain` is a solve that the loop has nothing to say to: one that is recorded, timed or watched.
     """
-    name = engine or os.environ.get(VARIABLE) or "auto"
+    name = engine or os.environ.get(VARIABLE) or AUTO
     if name not in ENGINES:
         raise unknown("engine", name, ENGINES)
-    if name == "torch" or (name == "auto" and not _worth(problem)):
+    if name == "torch" or (name == AUTO and not _worth(problem)):
         return False
     fits = not plain and _rule_of(method) is not None and _there()
     if fits:
@@ -97,7 +97,7 @@ def _why_not(problem: Problem, method: Any, plain: bool) -> str:
     if not _there():
         return (
             "the compiled engine needs numba and a folder that it can write (NUMBA_CACHE_DIR): "
-            "pip install 'proxlearn[fast]', or engine='torch'"
+            "pip install numba, or engine='torch'"
         )
     if plain:
         return (

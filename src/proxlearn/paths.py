@@ -11,7 +11,7 @@ from proxlearn.arrays import start_point, to_tensor
 from proxlearn.errors import InputError
 from proxlearn.optimizers import Optimizer
 from proxlearn.penalties import L1, ElasticNet, GroupL1, Penalty
-from proxlearn.problem import Problem, pseudo_inverse
+from proxlearn.problem import Problem, pseudo_inverse, require_problem
 from proxlearn.smooth import GLM
 from proxlearn.solution import Solution, Status
 from proxlearn.solver import solve
@@ -74,6 +74,7 @@ def path(
     tensor([[1.0000, 0.0000],
             [2.7500, 0.2500]], dtype=torch.float64)
     """
+    require_problem(problem)
     began = time.perf_counter()
     chain = _values(problem, lams, n_lams, eps)
     x = _null_point(problem) if x0 is None else start_point(problem, x0)

@@ -1,6 +1,7 @@
 """Problem = (f, r): the objective, and certificates of how far a point can be from optimal."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -9,6 +10,7 @@ from proxlearn.batch import SHARED, convert, select
 from proxlearn.errors import InputError
 from proxlearn.penalties import Penalty
 from proxlearn.smooth import GLM, Evaluation, Smooth
+from proxlearn.tolerance import allowed_gap
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,8 @@ class Certificate:
     """F(x), (B,)."""
     gap: Tensor
     """An upper bound on F(x) - F*, (B,); infinite where none is known."""
+    residual: Tensor | None = None
+    """Length of the prox-gradient map with what rounding may hide of it, (B,), if asked for."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +64,19 @@ class Problem:
 
     def select(self, index: Tensor) -> "Problem":
         """The instances `index` (positions) as a problem of their own."""
-        return Problem(select(self.f, index), select(self.r, index))
+        chosen = Problem(select(self.f, index), select(self.r, index))
+        if "at_zero" in self.__dict__:
+            chosen.__dict__["at_zero"] = self.at_zero[index]
+        return chosen
 
     def to(self, dtype: torch.dtype | None = None, device: str | None = None) -> "Problem":
         """The same problem in another precision or on another device."""
         target = self.dtype if dtype is None else dtype
         f, r = convert(self.f, target, device), convert(self.r, target, device)
-        return Problem(f, r, self.single)
+        moved = Problem(f, r, self.single)
+        if "at_zero" in self.__dict__:
+            moved.__dict__["at_zero"] = self.at_zero.to(device=device)
+        return moved
 
     def objective(self, x: Tensor) -> Tensor:
         """F(x), (B,)."""
@@ -95,34 +105,52 @@ class Problem:
 
         Fenchel duality. For generalised linear models with an l1-type penalty it is the usual
         dual value at the residual scaled into the feasible set by s; for bounded sets, where
-        s = 1, it is the Frank-Wolfe bound f(y) + min_z <g, z - y>. Minus infinity where nothing
-        is known (an unbounded constraint set).
+        s = 1, it is the Frank-Wolfe bound f(y) + min_z <g, z - y>. For one-sided constraints the
+        residual is first moved into the feasible set (`strictly_feasible`). Minus infinity where
+        nothing is known.
         """
-        e = self.balanced(e)
+        e = self.strictly_feasible(self.balanced(e))
         s = self.r.dual_scale(e.grad)
         return -self.f.conjugate(e, s) - self.r.conjugate(-s[:, None] * e.grad)
 
-    def certificate(self, x: Tensor) -> Certificate:
-        """Objective, gap and residual at x (B, n), in float64 whatever the problem's precision.
+    def certificate(self, x: Tensor, residual: bool = False) -> Certificate:
+        """Objective and gap at x (B, n), in float64 whatever the problem's precision.
 
+        With `residual` also the length of the prox-gradient map, from the same evaluation of f.
         Converts at most 64 instances at a time, so that memory stays bounded.
         """
         if self.dtype == torch.float64:
-            return self._certificate(x)
+            return self._certificate(x, residual)
         if self.f.batch == 1:
-            return self.to(torch.float64)._certificate(x.double())
+            return self.to(torch.float64)._certificate(x.double(), residual)
         parts = []
         for rows in torch.arange(len(x), device=x.device).split(64):
-            parts.append(self.select(rows).to(torch.float64)._certificate(x[rows].double()))
+            exact = self.select(rows).to(torch.float64)
+            parts.append(exact._certificate(x[rows].double(), residual))
         return Certificate(
-            torch.cat([c.objective for c in parts]), torch.cat([c.gap for c in parts])
+            torch.cat([c.objective for c in parts]),
+            torch.cat([c.gap for c in parts]),
+            torch.cat([c.residual for c in parts if c.residual is not None]) if residual else None,
         )
 
-    def _certificate(self, x: Tensor) -> Certificate:
+    def _certificate(self, x: Tensor, residual: bool) -> Certificate:
         e = self.f.evaluate(x)
         objective = e.value + self.r.value(x)
-        gap = (objective - self.lower_bound(e)).clamp(min=0)
-        return Certificate(objective, torch.where(gap.isnan(), torch.inf, gap))
+        gap = self.gap(objective, self.lower_bound(e))
+        return Certificate(objective, gap, self.rounded_residual(e) if residual else None)
+
+    def gap(self, objective: Tensor, lower: Tensor) -> Tensor:
+        """F(x) - lower as a certified gap, (B,): >= 0, infinite where nothing is known.
+
+        Losses of A x and penalties are never negative. So where F(x) is rounding against F(0), it
+        is a gap itself, and better than what rounding leaves of other bounds.
+        """
+        gap = (objective - lower).clamp(min=0)
+        gap = torch.where(gap.isnan(), torch.inf, gap)
+        if isinstance(self.f, GLM):
+            tiny = objective <= self.allowed_gap(0.0, objective)
+            gap = torch.where(tiny, torch.minimum(gap, objective), gap)
+        return gap
 
     def residual(self, e: Evaluation) -> Tensor:
         """Length of the prox-gradient map L (y - prox(y - grad f(y)/L)), (B,), at an evaluated y.
@@ -132,18 +160,64 @@ class Problem:
         step = self.safe_step()
         return length((e.point - self.r.prox(e.point - step * e.grad, step)) / step)
 
-    def residual_at(self, x: Tensor) -> Tensor:
-        """The same at x (B, n) in float64, (B,), with what the rounding of y - grad f/L may hide.
+    def rounded_residual(self, e: Evaluation) -> Tensor:
+        """The same with what the rounding of y - grad f(y)/L may hide, (B,)."""
+        hidden = torch.finfo(e.point.dtype).eps * length(e.point) / self.safe_step()[:, 0]
+        return self.residual(e) + hidden
 
-        Converts at most 64 instances at a time, so that memory stays bounded.
+    def strictly_feasible(self, e: Evaluation) -> Evaluation:
+        """The same evaluation with a dual point in the domain of r* where r is one-sided.
+
+        Where x_j can go to infinity at no cost, r* is finite only if sides_j a_j^T u >= 0. With a
+        direction v that satisfies this strictly, u' = s (u + theta v) does for the smallest theta
+        that is large enough, and s is the multiple with the largest dual value. theta includes
+        what rounding may take from a_j^T u, so that u' is feasible in exact arithmetic.
         """
-        parts = []
-        for rows in torch.arange(len(x), device=x.device).split(64):
-            exact = self.select(rows).to(torch.float64)
-            e = exact.f.evaluate(x[rows].double())
-            hidden = torch.finfo(torch.float64).eps * length(e.point) / exact.safe_step()[:, 0]
-            parts.append(exact.residual(e) + hidden)
-        return torch.cat(parts)
+        sides = self.r.sides()
+        if sides is None or not isinstance(self.f, GLM) or e.dual is None:
+            return e
+        sides = sides.to(e.grad).expand(-1, self.n)
+        direction = self.f.interior(sides)
+        if direction is None:
+            return e
+        v, pulled, norms = (part.to(e.grad.dtype) for part in direction)
+        u = e.dual.flatten(1)
+        counts = (sides != 0) & (norms > 0)
+        # Rounding errors of a dot product hardly ever add up: they are eps |a_j| |u| / sqrt(m) or
+        # so. Where they may all have one sign, for m <= 8, four times eps |a_j| |u| is a bound.
+        rounding = 4 * torch.finfo(u.dtype).eps
+        needed = (rounding * length(u)[:, None] * norms - sides * e.grad) / (sides * pulled)
+        theta = torch.where(counts, needed, 0.0).amax(-1, keepdim=True).clamp(min=0)
+        moved = u + theta * v
+        grad = e.grad + theta * pulled
+        grad = torch.where(counts, sides * (sides * grad).clamp(min=0), grad)
+        known = moved.isfinite().all(-1, keepdim=True)
+        moved, grad = torch.where(known, moved, u), torch.where(known, grad, e.grad)
+        moved = moved.reshape(e.dual.shape)
+        if self.r.indicator:
+            s = self.f.best_multiple(moved, self.r.conjugate(-grad))
+            s = torch.where(known[:, 0], s, 1.0)
+            grad = s[:, None] * grad
+            moved = s.reshape(-1, *[1] * (moved.ndim - 1)) * moved
+        return Evaluation(e.point, e.value, grad, moved)
+
+    def nearest_to_zero(self) -> Tensor:
+        """The penalty's point nearest 0, where a solve starts by default, (B, n)."""
+        zero = torch.zeros(self.batch, self.n, dtype=self.dtype, device=self.device)
+        return self.r.prox(zero, torch.ones_like(zero[:, :1]))
+
+    @cached_property
+    def at_zero(self) -> Tensor:
+        """F at the penalty's point nearest 0, (B,), the scale of an optimum of 0; 0 if infinite."""
+        nearest = self.nearest_to_zero()
+        at = self.f.value(nearest) if bool((nearest != 0).any()) else self.f.value_at_zero()
+        value = (at + self.r.value(nearest)).double()
+        return torch.where(value.isfinite(), value, 0.0)
+
+    def allowed_gap(self, tol: float, objective: Tensor) -> Tensor:
+        """The gap up to which points with these objectives are SOLVED, (B,)."""
+        allowed: Tensor = allowed_gap(tol, objective, self.at_zero.to(objective.dtype))
+        return allowed
 
     def balanced(self, e: Evaluation) -> Evaluation:
         """The same evaluation with a dual point that is orthogonal to the unpenalised columns.
@@ -156,11 +230,17 @@ class Problem:
         if free is None or not isinstance(self.f, GLM) or e.dual is None:
             return e
         free = free.expand(self.batch, -1)
+        index = free.any(0).nonzero()[:, 0]
         columns = []
-        for j in free.any(0).nonzero()[:, 0]:
+        for j in index:
             unit = torch.zeros_like(e.grad)
             unit[:, j] = free[:, j].to(unit.dtype)
-            columns.append(self.f.predict(unit))
+            column = self.f.predict(unit)
+            # Each in its own unit: columns of very different sizes are balanced one as well as
+            # the other, and their squares stay in the range of the dtype.
+            size = column.flatten(1).abs().amax(-1)
+            size = torch.where(size > 0, size, 1.0)
+            columns.append(column / size.reshape(-1, *[1] * (column.ndim - 1)))
         Z = torch.stack(columns, 1).flatten(2)  # (B, k, m)
         HZ = torch.stack([self.f.hessian_product(e.dual, z) for z in columns], 1).flatten(2)
         u = e.dual.flatten(1)
@@ -169,10 +249,22 @@ class Problem:
             w = inverse @ (Z @ balanced[:, :, None])
             balanced = balanced - (HZ.mT @ w)[:, :, 0]
         grad = self.f.pull(balanced.reshape(e.dual.shape))
-        # What is left on the free coordinates is rounding, if it is small against what cancelled.
-        noise = 1e3 * torch.finfo(grad.dtype).eps * (Z.abs() @ u.abs()[:, :, None]).amax((1, 2))
-        grad = torch.where(free & (grad.abs() <= noise[:, None]), torch.zeros_like(grad), grad)
+        # What is left on a free coordinate is rounding, if it is small against what cancelled.
+        left = (Z @ balanced[:, :, None])[:, :, 0].abs()
+        noise = 1e3 * torch.finfo(grad.dtype).eps * (Z.abs() @ u.abs()[:, :, None])[:, :, 0]
+        zero = torch.zeros_like(free)
+        zero[:, index] = (left <= noise) & free[:, index]
+        grad = torch.where(zero, torch.zeros_like(grad), grad)
         return Evaluation(e.point, e.value, grad, balanced.reshape(e.dual.shape))
+
+
+def require_problem(value: object) -> None:
+    """Refuses what is no problem; a matrix above all."""
+    if not isinstance(value, Problem):
+        raise InputError(
+            f"problem is of type {type(value).__name__}; expected a Problem: make one of the data, "
+            "as in proxlearn.lasso(A, b, lam)"
+        )
 
 
 def length(v: Tensor) -> Tensor:

@@ -103,14 +103,15 @@ class _Run:
         self.began = time.perf_counter()
         self.whole, self.exact = problem, problem.to(torch.float64)
         self.x = x
-        f, r = problem.f, problem.r
+        f = problem.f
         assert isinstance(f, (LeastSquares, Logistic))
-        norms = f.A.column_norms()
+        # In float64: a norm or a lam w that is rounded to float32 could screen a column wrongly.
+        assert isinstance(self.exact.f, (LeastSquares, Logistic))
+        norms, level = self.exact.f.A.column_norms(), self.exact.r.level()
         assert norms is not None
-        self.entries, self.norms = f.A.entries, norms[0].double()
-        level = r.level()
         assert level is not None
-        self.level = level.expand(1, problem.n)[0].double()
+        self.entries, self.norms = f.A.entries, norms[0]
+        self.level = level.expand(1, problem.n)[0]
         self.always = self.level == 0
         self.alive = torch.ones(problem.n, dtype=torch.bool, device=problem.device)
         self.index = torch.empty(0, dtype=torch.int64, device=problem.device)
@@ -158,7 +159,8 @@ class _Run:
 
     def solved(self, tol: float) -> bool:
         """True where the certificate, in float64, meets the tolerance."""
-        return self.relative_gap() <= tol
+        allowed = self.exact.allowed_gap(tol, self.exact.at_zero.new_tensor([self.objective]))
+        return self.objective - self.lower <= float(allowed)
 
     def grown(self) -> Part:
         """The problem on a working set with the worst missing columns, at most twice as large."""
@@ -193,7 +195,8 @@ class _Run:
         seconds = self.seconds()
         c = self.exact.certificate(self.x.double())
         c = replace(c, gap=torch.fmin(c.gap, (c.objective - self.lower).clamp(min=0)))
-        holds = bool((c.gap <= tol * c.objective.abs()).all()) and bool(c.objective.isfinite())
+        allowed = self.exact.allowed_gap(tol, c.objective)
+        holds = bool((c.gap <= allowed).all()) and bool(c.objective.isfinite())
         device = self.x.device
         return Solution(
             x=self.x[0] if self.whole.single else self.x,

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -13,16 +13,18 @@ from proxlearn import optimizers
 from proxlearn.arrays import start_point
 from proxlearn.attempts import Attempts, attempt
 from proxlearn.batch import select
+from proxlearn.checks import check_limits
 from proxlearn.engines import compiled_suits, solve_compiled
 from proxlearn.errors import InputError
 from proxlearn.optimizers import Optimizer
-from proxlearn.penalties import NonNegative, Zero
-from proxlearn.problem import Certificate, Problem, length
+from proxlearn.powers import times_power
+from proxlearn.problem import Certificate, Problem, length, require_problem
 from proxlearn.rules import Learnable
-from proxlearn.safeguard import Safeguarded, SafeState
+from proxlearn.safeguard import Safeguarded, SafeState, looks
 from proxlearn.screening import solve_working_set, suits
 from proxlearn.smooth import GLM
 from proxlearn.solution import History, Solution, Status
+from proxlearn.units import in_natural_units, restored, watched
 
 COSTLY_CHECK_EVERY = 10
 """Iterations between looks at a lower bound that costs an extra product (unpenalised columns)."""
@@ -57,10 +59,20 @@ def solve(
 ) -> Solution:
     """Minimise F for every instance of a problem.
 
-    An instance is SOLVED when its certified gap is at most ``tol * |objective|``; where no gap is
-    known (unbounded constraint sets, smooth f without penalty), when the prox-gradient map is at
-    most ``tol`` times the gradient at 0, and `gap` is infinite. ``tol=0`` runs `max_iter`
-    iterations. Solved instances are frozen and drop out of the work.
+    An instance is SOLVED when its certified gap is at most ``max(tol * |F(x)|, eps * |F(0)|)``,
+    where eps is the machine precision of float64 and F(0) the objective at the penalty's point
+    nearest 0. The second term is what SOLVED means where the optimum is 0 or nearly so, as in an
+    exact fit: rounding hides anything smaller.
+
+    Where no gap is known, `gap` is infinite, and an instance is SOLVED when the prox-gradient map
+    is at most `tol` times the gradient at 0. That is the case for a smooth f without a penalty, for
+    f given as a function or as a quadratic with some penalties, and for one-sided constraints such
+    as NNLS where the columns of A leave the dual without an interior (`proxlearn.interior`) or A is
+    matrix-free.
+
+    ``tol=0`` runs `max_iter` iterations. Solved instances are frozen and drop out of the work.
+    Data whose squares would leave the range of the dtype are scaled by powers of two, which is
+    exact (`proxlearn.units`).
 
     "auto" is the shipped rule `general` for least squares, logistic and softmax with a penalty
     like l1, and FISTA with restart elsewhere. `safeguard` replaces a learned optimizer by FISTA
@@ -78,7 +90,19 @@ def solve(
     >>> print(solution)
     SOLVED: objective 2.625, gap ..., 2 iterations, 3 gradients
     """
-    _check_limits(tol, max_iter, time_limit)
+    require_problem(problem)
+    check_limits(tol, max_iter, time_limit)
+    natural = in_natural_units(problem)
+    if natural is not None:
+        scaled, units = natural
+        start = times_power(start_point(problem, x0), -units.variable)
+        if bool(start.isfinite().all()):
+            solution = solve(
+                scaled, optimizer, tol=tol, max_iter=max_iter, x0=start, time_limit=time_limit,
+                safeguard=safeguard, polish=polish, engine=engine, record=record,
+                callback=watched(callback, units),
+            )  # fmt: skip
+            return restored(solution, scaled, units, problem, tol)
     plain = record or callback is not None or tol == 0 or max_iter == 0
     if optimizer == "auto" and not plain and suits(problem):
         inner = partial(solve, safeguard=safeguard, polish=polish, engine=engine)
@@ -109,15 +133,6 @@ def solve(
     return run.solution(status)
 
 
-def _check_limits(tol: float, max_iter: int, time_limit: float | None) -> None:
-    if not 0 <= _number(tol) < float("inf"):
-        raise InputError(f"tol is {tol}; expected a number >= 0, such as 1e-6")
-    if not (_number(max_iter) >= 0 and _number(max_iter).is_integer()):
-        raise InputError(f"max_iter is {max_iter}; expected a whole number >= 0")
-    if time_limit is not None and not _number(time_limit) >= 0:
-        raise InputError(f"time_limit is {time_limit}; expected seconds >= 0, or None")
-
-
 def _automatic(problem: Problem) -> str:
     """The learned rule for losses of A x with a penalty like l1, what it was trained for."""
     if problem.f.gradients_are_free:
@@ -145,14 +160,6 @@ def is_learned(method: Optimizer) -> bool:
     return isinstance(getattr(method, "rule", method), Learnable)
 
 
-def _number(value: Any) -> float:
-    """The value as a float; NaN, which no comparison accepts, where it is not a number."""
-    try:
-        return float("nan") if isinstance(value, str) else float(value)
-    except (TypeError, ValueError):
-        return float("nan")
-
-
 class _Run:
     """The mutable part of a solve: which instances are still at work, and the answers so far.
 
@@ -175,14 +182,17 @@ class _Run:
         self.k = 0
         self.next_check = torch.zeros(B, dtype=torch.int64, device=device)
         self.wait = torch.ones(B, dtype=torch.int64, device=device)
-        self.costly = problem.r.free() is not None
+        free = problem.r.free()
+        self.costly = free is not None
+        # A product with each unpenalised column and one with A^T, two of which are a gradient.
+        self.look = 0 if free is None else (int(free.any(0).sum()) + 2) // 2
         self.lower = torch.full((B,), -torch.inf, dtype=torch.float64, device=device)
         self.attempts = Attempts(problem)
         self.gradient = int(not problem.f.gradients_are_free)
         # Losses of A x with a penalty like l1 have a gap: nothing less than it will do.
         self.gapless = not (isinstance(problem.f, GLM) and problem.r.level() is not None)
-        # Here a gap exists at some points by chance, and at most not: the residual decides.
-        self.by_chance = isinstance(problem.r, (NonNegative, Zero))
+        if tol > 0 and not bool((problem.nearest_to_zero() == 0).all()):
+            self.grad_evals += self.gradient  # F there, the scale of an optimum of 0
         self.rows: list[tuple[Tensor, Tensor, Tensor, float]] | None = [] if record else None
         self.exact = problem.to(torch.float64) if record else None
         self._record()
@@ -207,7 +217,11 @@ class _Run:
         x = torch.where(broken[:, None], last, self.state.x)
         self.x[self.working()] = x[~self.ended]
         self._end(broken, Status.NUMERICAL_ERROR)
-        if self.tol > 0 and (not self.costly or self.k % COSTLY_CHECK_EVERY == 0):
+        due = self.tol > 0 and (not self.costly or self.k % COSTLY_CHECK_EVERY == 0)
+        looked = looks(self.k) if isinstance(self.state, SafeState) else due
+        if looked:
+            self.grad_evals[self.working()] += self.look
+        if due:
             lower = self._lower()
             self._end(self._verified(self._claimed(upper, lower) & ~self.ended), Status.SOLVED)
             if self.attempts.possible:
@@ -249,8 +263,10 @@ class _Run:
             self.grad_evals[found.rows] += found.cost
             lower = torch.maximum(self.lower[found.rows], found.lower)
             self.lower[found.rows] = lower
-            solved = found.objective - lower <= self.tol * found.objective.abs()
-            unknown = lower.isneginf() | self.by_chance
+            part = self.whole.select(found.rows)
+            gap = part.gap(found.objective, lower)
+            solved = gap <= part.allowed_gap(self.tol, found.objective)
+            unknown = gap.isinf()
             if self.gapless and bool(unknown.any()):
                 small = found.residual <= self.tol * self._scale[found.rows]
                 solved = solved | (unknown & small)
@@ -275,8 +291,9 @@ class _Run:
 
     def _claimed(self, upper: Tensor, lower: Tensor) -> Tensor:
         """Instances whose free bounds say that they are solved, and whose next check is due."""
-        claimed = upper - lower <= self.tol * upper.abs()
-        unknown = lower.isneginf() | self.by_chance
+        gap = self.problem.gap(upper, lower)
+        claimed = gap <= self.problem.allowed_gap(self.tol, upper)
+        unknown = gap.isinf()
         if self.gapless and bool(unknown.any()):
             small = self.problem.residual(self.state.at) <= self.tol * self._scale[self.index]
             claimed = claimed | (unknown & small)
@@ -295,7 +312,7 @@ class _Run:
             return claimed
         where = self.index[local]
         holds = self._certify(self.problem.select(local), where)[1]
-        self.grad_evals[where] += self.gradient
+        self.grad_evals[where] += self.gradient + self.look
         failed = where[~holds]
         self.next_check[failed] = self.k + self.wait[failed]
         self.wait[failed] = (2 * self.wait[failed]).clamp(max=64)
@@ -304,13 +321,14 @@ class _Run:
     def _certify(self, problem: Problem, where: Tensor) -> tuple[Certificate, Tensor]:
         """The certificate at x of the instances `where`, and whether it meets the tolerance."""
         x = self.x[where]
-        c = problem.certificate(x)
+        c = problem.certificate(x, residual=self.gapless)
         known = (c.objective - self.lower[where]).clamp(min=0)
-        c = Certificate(c.objective, torch.fmin(c.gap, known))
-        holds = (c.gap <= self.tol * c.objective.abs()) & c.objective.isfinite()
-        unknown = c.gap.isinf() | self.by_chance
+        c = replace(c, gap=torch.fmin(c.gap, known))
+        holds = (c.gap <= problem.allowed_gap(self.tol, c.objective)) & c.objective.isfinite()
+        unknown = c.gap.isinf()
         if self.gapless and bool(unknown.any()):
-            small = problem.residual_at(x) <= self.tol * self._scale[where]
+            assert c.residual is not None
+            small = c.residual <= self.tol * self._scale[where]
             holds = holds | (unknown & c.objective.isfinite() & small)
         return c, holds
 
@@ -325,14 +343,15 @@ class _Run:
         self.paused += time.perf_counter() - began
 
     def solution(self, unfinished: Status) -> Solution:
-        """Everything certified; an instance that ran out but meets the tolerance is SOLVED."""
+        """Everything certified; SOLVED is what meets the tolerance here, at the returned x."""
         seconds = self.seconds()
         self._take_best()
         everything = torch.arange(self.whole.batch, device=self.index.device)
         c, holds = self._certify(self.whole, everything)
         status = []
         for old, met in zip(self.status, holds.tolist(), strict=True):
-            status.append(old or (Status.SOLVED if met else unfinished))
+            good = Status.SOLVED if met else unfinished
+            status.append(old if old == Status.NUMERICAL_ERROR else good)
         return Solution(
             x=self.x[0] if self.whole.single else self.x,
             objective=c.objective,
@@ -357,6 +376,7 @@ class _Run:
         if isinstance(self.state, SafeState):
             others.append(self.state.best[local])
         for other in others:
+            self.grad_evals[rows] += self.gradient  # two products with A
             there, at_x = problem.objective(other), problem.objective(self.x[rows])
             # Values that differ by rounding say nothing, and the last x has the better dual point.
             better = there < at_x - 10 * torch.finfo(at_x.dtype).eps * at_x.abs()

@@ -11,13 +11,14 @@ import torch
 from torch import Tensor
 
 from proxlearn import families
-from proxlearn.comparison import Watch, optimum
+from proxlearn.comparison import optimum
 from proxlearn.errors import InputError, unknown
 from proxlearn.families import Family
 from proxlearn.files import replacing
 from proxlearn.optimizers import Adam
 from proxlearn.problem import Problem
 from proxlearn.solver import Progress, solve
+from proxlearn.watch import Watch, portion
 
 Grid = Mapping[str, Sequence[float]]
 Record = dict[str, Any]
@@ -38,6 +39,8 @@ STREAM = 3_000_000_000
 """Added to the seed of the validation problems, so that none of them is in a test or a comparison.
 (A generator of PyTorch looks at the lowest 32 bits of a seed only.)"""
 LARGEST_SEED = 10**9
+MOST_ITERATIONS = 10**7
+"""The relative gaps of all iterations are kept until the score is known."""
 LEAST, WORST = 1e-7, 1e3
 """Relative gaps are cut to this range; an instance that breaks down has the worst."""
 _RECORDS = Path(__file__).parent / "optimizers" / "tuned"
@@ -70,11 +73,13 @@ def tune(
     grid = GRIDS[optimizer] if grid is None else grid
     _check(grid, iterations, seed)
     problem = families.get(family).sample(count, STREAM + seed)
-    best = optimum(problem, watch=watch)
+    combinations = list(itertools.product(*grid.values()))
+    parts = 1 + len(combinations)
+    best = optimum(problem, watch=portion(watch, 0, 1, parts))
     trials = []
-    for values in itertools.product(*grid.values()):
+    for i, values in enumerate(combinations, 1):
         setting = dict(zip(grid, values, strict=True))
-        score = _score(problem, best, setting, iterations, watch)
+        score = _score(problem, best, setting, iterations, portion(watch, i, i + 1, parts))
         trials.append({**setting, "score": round(score, 4)})
     winner = min(trials, key=lambda trial: trial["score"])
     chosen = {name: winner[name] for name in grid}
@@ -145,8 +150,10 @@ def _check(grid: Grid, iterations: int, seed: int) -> None:
             raise unknown("parameter", name, known)
     if not grid or not all(len(values) for values in grid.values()):
         raise InputError("the grid is empty; expected names with at least one value each")
-    if iterations < 1:
-        raise InputError(f"iterations is {iterations}; expected at least 1")
+    for values in itertools.product(*grid.values()):
+        Adam(**dict(zip(grid, values, strict=True)))  # refuses what is out of range
+    if not 1 <= iterations <= MOST_ITERATIONS:
+        raise InputError(f"iterations is {iterations}; expected 1 to {MOST_ITERATIONS}")
     if not 0 <= seed <= LARGEST_SEED:
         raise InputError(f"seed is {seed}; expected 0 to {LARGEST_SEED}")
 
@@ -169,7 +176,7 @@ def _score(
         F = problem.objective(x)[at].double()
         gaps[progress.iteration - 1, at] = (F - best[at]) / best[at].abs()
         if watch is not None:
-            watch(name, progress.iteration)
+            watch(name, progress.iteration, iterations)
 
     solve(problem, Adam(**setting), tol=0, max_iter=iterations, callback=look)
     gaps = gaps.nan_to_num(nan=WORST).clamp(LEAST, WORST)

@@ -1,19 +1,21 @@
 """What every penalty promises: an optimal prox under a diagonal metric, conjugate, subgradient."""
 
 import itertools
+from typing import ClassVar
 
 import cvxpy as cp
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+import proxlearn as pl
 from contracts.operator_table import gaussian
 from contracts.penalty_table import ROWS, B
 from proxlearn.batch import convert, select
 from proxlearn.errors import InputError
-from proxlearn.penalties import L1
+from proxlearn.penalties import L1, Penalty
 
 N = 6
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
@@ -35,6 +37,35 @@ def test_value_is_the_formula(name):
     for x in (points_in_the_domain(row, 0), 3 * gaussian(B, N, seed=1)):
         expected = [row.value(i, x[i : i + 1].numpy())[0] for i in range(B)]
         np.testing.assert_allclose(row.penalty.value(x), expected, rtol=1e-12)
+
+
+@over_rows
+def test_other_units_are_the_same_penalty(name):
+    row = ROWS[name](N)
+    k, lam = torch.tensor([3, -7, 40]), torch.tensor([-5, 20, 0])
+    scaled = row.penalty.in_units(k, lam)
+    for x in (points_in_the_domain(row, 0), 3 * gaussian(B, N, seed=1)):
+        inner = x * torch.exp2(-k.double())[:, None]
+        expected = torch.exp2(-lam.double()) * row.penalty.value(x)
+        torch.testing.assert_close(scaled.value(inner), expected, rtol=1e-14, atol=0)
+        moved = torch.exp2(k.double())[:, None] * scaled.prox(inner, torch.ones(B, 1).double())
+        p = torch.exp2((2 * k - lam).double())[:, None]
+        torch.testing.assert_close(moved, row.penalty.prox(x, p), **CLOSE)
+
+
+@over_rows
+def test_sides_are_where_the_conjugate_is_infinite_at_once(name):
+    row = ROWS[name](N)
+    sides = row.penalty.sides()
+    if sides is None:
+        return
+    sides = sides.double().expand(B, N)
+    for j in range(N):
+        for sign in (-1.0, 1.0):
+            v = torch.zeros(B, N, dtype=torch.float64)
+            v[:, j] = 1e-9 * sign
+            infinite = row.penalty.conjugate(v).isinf()
+            assert torch.equal(infinite, sides[:, j] == sign)
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
@@ -275,7 +306,6 @@ def test_group_prox_rejects_a_p_that_differs_inside_a_group(name):
         ROWS[name](N).penalty.prox(gaussian(B, N), p)
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     name=st.sampled_from(sorted(ROWS)),
     n=st.integers(1, 9),
@@ -294,3 +324,44 @@ def test_prox_of_any_size_and_scale(name, n, exponent, seed):
         values = row.objective(i, near, v[i].numpy(), p[i].numpy())
         mine = row.objective(i, row.into(i, x[i : i + 1].numpy()), v[i].numpy(), p[i].numpy())
         assert mine[0] <= values.min() * (1 + 1e-9) + 1e-12
+
+
+class Coupled(Penalty):
+    """lam ||x||_2 of all coordinates together, as a user would write it: one p an instance."""
+
+    separable = False
+    batch = 1
+    seen: ClassVar[list[torch.Size]] = []
+
+    def value(self, x):
+        return x.norm(dim=-1)
+
+    def prox(self, v, p):
+        self.seen.append(p.shape)
+        return v * (1 - p / v.norm(dim=-1, keepdim=True).clamp(min=1e-30)).clamp(min=0)
+
+    def conjugate(self, v):
+        return torch.where(v.norm(dim=-1) <= 1, 0.0, torch.inf)
+
+
+def test_a_learned_rule_gives_a_penalty_that_is_not_separable_one_step_an_instance():
+    p = torch.tensor([[1.0, 3.0], [2.0, 2.0]])
+    assert Coupled().tie(p).tolist() == [[2.0], [2.0]]
+    problem = pl.families.GaussianLasso(m=10, n=20, nonzeros=2).sample(3, 0)
+    problem = pl.Problem(problem.f, Coupled())
+    for optimizer in ("general", "lasso-pa"):
+        Coupled.seen.clear()
+        solution = pl.solve(problem, optimizer, safeguard=False, polish=False, max_iter=5, tol=0)
+        assert solution.x.isfinite().all()
+        assert {shape[-1] for shape in Coupled.seen} == {1}
+
+
+@over_rows
+def test_a_tied_p_is_one_that_the_prox_takes(name):
+    penalty = ROWS[name](N).penalty
+    p = 0.1 + torch.rand(B, N, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    tied = penalty.tie(p)
+    assert penalty.prox(torch.ones_like(p), tied).isfinite().all()
+    assert (tied > 0).all()
+    if penalty.separable:
+        assert torch.equal(tied, p)

@@ -6,10 +6,11 @@ import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from proxlearn import __version__, optimizers, zoo
+from proxlearn import __version__, names, optimizers, zoo
+from proxlearn.arrays import check_device
+from proxlearn.engine_names import NAMED
 from proxlearn.errors import InputError, unknown
 from proxlearn.files import replacing
-from proxlearn.jobs import DTYPES, check_device
 from proxlearn.shards.source import Source
 
 
@@ -32,14 +33,14 @@ class Settings:
         """Refuses, before any file is read, what no file could make right."""
         if self.shard_size < 1:
             raise InputError(f"shard size is {self.shard_size}; expected a whole number >= 1")
-        if self.dtype is not None and self.dtype not in DTYPES:
-            raise unknown("dtype", self.dtype, DTYPES)
+        if self.dtype is not None and self.dtype not in names.DTYPES:
+            raise unknown("dtype", self.dtype, names.DTYPES)
         if not 0 <= self.tol < math.inf:
             raise InputError(f"tol is {self.tol}; expected a number >= 0, such as 1e-6")
         if self.max_iter < 0:
             raise InputError(f"max_iter is {self.max_iter}; expected a whole number >= 0")
-        if self.engine not in ("torch", "compiled"):
-            raise unknown("engine", self.engine, ("torch", "compiled"))
+        if self.engine not in NAMED:
+            raise unknown("engine", self.engine, NAMED)
         if self.optimizer != "auto":
             optimizers.get(self.optimizer)
         check_device(self.device)
@@ -105,7 +106,9 @@ def agree(path: Path, record: dict[str, object], otherwise: str) -> None:
             temporary.write_text(text, encoding="utf-8")
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        if not isinstance(found, dict):
+            raise ValueError
+    except (OSError, ValueError, RecursionError):
         raise InputError(f"{path} cannot be read; remove it, or choose another output") from None
     if found != record:
         differ = [

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -11,10 +12,10 @@ from typing import Any
 import scipy.sparse
 import torch
 
-from proxlearn import constructors, jobs
-from proxlearn.arrays import to_operator
+from proxlearn import constructors, names
+from proxlearn.arrays import in_precision, to_operator
 from proxlearn.errors import InputError, unknown
-from proxlearn.files import Array
+from proxlearn.files import MOSTLY_EMPTY, Array
 from proxlearn.problem import Problem
 from proxlearn.shards.npz_store import open_npz
 from proxlearn.shards.store import Header, Store
@@ -66,7 +67,7 @@ class Source:
         for name in self.headers.keys() - {"A", "b"}:
             given[name] = self._slice(name, start, stop)
         if "classes" in given:
-            given["classes"] = int(given["classes"])
+            given["classes"] = self._whole("classes", given["classes"])
         b = self._slice("b", start, stop)
         build = getattr(constructors, self.kind.replace("-", "_"))
         problem: Problem = build(
@@ -74,11 +75,17 @@ class Source:
         )
         return problem
 
+    def _whole(self, name: str, value: Any) -> int:
+        number = float(value)
+        if not number.is_integer():
+            raise InputError(f"{self.path}: {name} is {number:g}; expected a whole number")
+        return int(number)
+
     def _operator(self, start: int, stop: int, dtype: torch.dtype | None, device: str) -> Any:
         if "operator" in self._kept:
             return self._kept["operator"]
         A = to_operator("A", self._sparse() if self.sparse else self._slice("A", start, stop))
-        A = A.convert(A.dtype if dtype is None else dtype, device)
+        A = in_precision("A", A, dtype, device)
         if len(self.headers["A"].shape) == 2:
             self._kept["operator"] = A  # and with it its norm
         return A
@@ -130,6 +137,11 @@ def _with_sparse(store: Store, headers: dict[str, Header]) -> dict[str, Header]:
     if whole[2].shape != (2,) or any(header.dtype.kind not in "iu" for header in whole):
         raise InputError(f"{path}: A_indices, A_indptr and A_shape (m, n) must be whole numbers")
     m, n = (int(size) for size in store.read("A_shape", 0, None))
+    if m + n > MOSTLY_EMPTY + 2 * math.prod(data.shape):
+        raise InputError(
+            f"{path}: A_shape is ({m}, {n}) with {math.prod(data.shape)} entries: nearly all "
+            f"rows or columns are empty; expected at most {MOSTLY_EMPTY} of these: leave them out"
+        )
     if whole[1].shape != (m + 1,) or whole[0].shape != data.shape or len(data.shape) != 1:
         raise InputError(
             f"{path}: A_data, A_indices and A_indptr have shapes {data.shape}, {whole[0].shape} "
@@ -142,10 +154,10 @@ def _check_names(
     path: Path, kind: str, headers: dict[str, Header], numbers: dict[str, float]
 ) -> tuple[str, ...]:
     """What the kind's constructor takes; refuses a file with less or more."""
-    if kind not in jobs.KINDS:
-        raise InputError(f"{path}: {unknown('kind of problem', kind, jobs.KINDS)}")
-    needs = ("A", "b", *jobs.KINDS[kind].needs)
-    takes = (*needs, *jobs.KINDS[kind].takes)
+    if kind not in names.KINDS:
+        raise InputError(f"{path}: {unknown('kind of problem', kind, names.KINDS)}")
+    needs = ("A", "b", *names.KINDS[kind].needs)
+    takes = (*needs, *names.KINDS[kind].takes)
     if kind == "softmax":
         needs = (*needs, "classes")  # a shard may lack some, and its x would be shorter
     for name in needs:

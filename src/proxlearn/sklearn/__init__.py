@@ -17,7 +17,7 @@ try:
     import sklearn as _sklearn  # noqa: F401  (the library; this package is proxlearn.sklearn)
 except ImportError as error:
     raise InputError(
-        "proxlearn.sklearn needs scikit-learn; install it with: pip install 'proxlearn[sklearn]'"
+        "proxlearn.sklearn needs scikit-learn; install it with: pip install scikit-learn"
     ) from error
 
 from proxlearn.sklearn.coder import SparseCoder

@@ -134,7 +134,6 @@ def _quasi_newton(problem: Problem, x: Tensor, most: int, precision: float) -> t
 
 
 def _met(solution: Solution, tol: float, problem: Problem) -> bool:
-    """True where every instance is solved, by its gap where the penalty has one."""
-    has_gap = isinstance(problem.r, (L1, ElasticNetPenalty))
-    small = bool((solution.gap <= tol * solution.objective.abs()).all())
-    return solution.solved and (small or not has_gap)
+    """True where every instance is solved to `tol`, by its gap where one is known."""
+    gap, allowed = solution.gap, problem.allowed_gap(tol, solution.objective)
+    return solution.solved and bool(((gap <= allowed) | gap.isinf()).all())

@@ -7,20 +7,27 @@ from typing import Any
 import torch
 
 from proxlearn.checkpoint import build
+from proxlearn.checks import check_seed
 from proxlearn.errors import InputError, unknown
+from proxlearn.names import LOSSES, SCHEDULES
 from proxlearn.optimizers import KINDS
 from proxlearn.rules import Learnable
 from proxlearn.rules.recurrent import VARIANTS
 
-LOSSES = ("objective", "log-gap", "log-mean-gap")
-SCHEDULES = ("constant", "cosine")
-
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """How to train; the defaults are the paper's."""
+    """How to train.
 
-    rule: str = "pa"
+    The defaults are what we advise for a rule of one's own: the compact rule, with the settings
+    that served it best on LASSO (docs/compact.md has the trials). `paper` has the paper's settings.
+
+    >>> config = TrainConfig(steps=300)
+    >>> config.rule, config.loss, config.schedule, config.horizon
+    ('compact', 'log-mean-gap', 'cosine', 40)
+    """
+
+    rule: str = "compact"
     """'compact', which coefficients the paper's LSTM learns (p, a, pa, pba, ...), or a competitor:
     'l2o-dm', 'rnnprop', 'step-lista', 'ada-lista'."""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -29,14 +36,14 @@ class TrainConfig:
     """Minibatches."""
     batch: int = 64
     """Problems in a minibatch, on each rank."""
-    horizon: int = 100
-    """Iterations on each minibatch."""
+    horizon: int = 40
+    """Iterations on each minibatch: as many as will be wanted of the rule."""
     unroll: int = 20
     """Iterations in a segment: backpropagation and an Adam step after each."""
     lr: float = 1e-2
-    schedule: str = "constant"
+    schedule: str = "cosine"
     """'constant', or 'cosine' from lr to 0 over the steps."""
-    loss: str = "objective"
+    loss: str = "log-mean-gap"
     """'objective': the mean of F(y_k), the paper's. 'log-gap': the mean of
     log((F(y_k) - F*)/F* + floor), which weighs every decade of accuracy alike.
     'log-mean-gap': the logarithm after the mean over the problems, so that the slowest count."""
@@ -44,7 +51,7 @@ class TrainConfig:
     """Relative accuracy below which the log-gap loss sees no difference."""
     reference: int = 400
     """Iterations of FISTA with restart that the losses with a gap take F* from."""
-    warmup: int = 0
+    warmup: int = 10
     """Steps over which the horizon grows from one segment to its full length."""
     clip: float | None = 1.0
     """Largest norm of the gradient; None for no limit."""
@@ -66,8 +73,10 @@ class TrainConfig:
             "validate_every",
             "validation_batches",
         ):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; expected at least 1")
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise InputError(f"{name} is {value!r}; expected a whole number, at least 1")
+        check_seed(self.seed)
         if self.horizon % self.unroll:
             raise InputError(
                 f"horizon {self.horizon} is not a multiple of unroll {self.unroll}; make it one"
@@ -76,17 +85,23 @@ class TrainConfig:
             if getattr(self, name) not in known:
                 raise unknown(name, getattr(self, name), known)
         for name in ("lr", "floor"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise InputError(f"{name} is {getattr(self, name)}; expected a number > 0")
+            value = getattr(self, name)
+            if isinstance(value, str) or not 0 < value < float("inf"):
+                raise InputError(f"{name} is {value!r}; expected a number > 0")
         rules = [*VARIANTS, *(kind for kind in KINDS if kind != "recurrent")]
         if self.rule not in rules:
             raise unknown("rule", self.rule, rules)
 
     @classmethod
-    def compact(cls, **changes: Any) -> "TrainConfig":
-        """What suits the compact rule: a loss in decades, a falling step, a growing horizon."""
-        preset = {"rule": "compact", "loss": "log-gap", "schedule": "cosine", "warmup": 10}
-        return cls(**{**preset, **changes})
+    def paper(cls, **changes: Any) -> "TrainConfig":
+        """The paper's settings, with these changes.
+
+        >>> config = TrainConfig.paper(rule="pba")
+        >>> config.rule, config.loss, config.schedule, config.horizon
+        ('pba', 'objective', 'constant', 100)
+        """
+        preset = {"rule": "pa", "loss": "objective", "schedule": "constant"}
+        return cls(**{**preset, "horizon": 100, "warmup": 0, **changes})
 
     def new_rule(self) -> Learnable:
         """The rule with fresh weights drawn from the seed."""

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from proxlearn import families
-from proxlearn.arrays import start_point
+from proxlearn.arrays import check_device, start_point
 from proxlearn.batch import detach
 from proxlearn.checkpoint import Learned, weights
+from proxlearn.errors import InputError
 from proxlearn.families import Family
 from proxlearn.problem import Problem
 from proxlearn.solver import solve
@@ -65,14 +66,20 @@ def train(
 
     >>> import proxlearn as pl
     >>> family = pl.families.GaussianLasso(m=10, n=20, nonzeros=2)
-    >>> config = pl.TrainConfig(rule="compact", steps=2, horizon=10, unroll=10, batch=4)
+    >>> config = pl.TrainConfig(steps=2, horizon=10, unroll=10, batch=4)
     >>> pl.train(family, config).card["status"]
     'finished'
     """
+    chosen, config = families.get(family), config or TrainConfig()
+    if not isinstance(config, TrainConfig):
+        raise InputError(
+            f"config is of type {type(config).__name__}; expected a TrainConfig, as in "
+            "proxlearn.TrainConfig(rule='compact')"
+        )
+    check_device(device)
     keep_freed_memory()
-    config = config or TrainConfig()
     with Ranks.join(device) as ranks:
-        run = Training(families.get(family), config, ranks, device)
+        run = Training(chosen, config, ranks, device)
         file = None if out is None else Path(out)
         if resume:
             snapshot.restore(run, file)
