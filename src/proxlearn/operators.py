@@ -6,6 +6,7 @@ carried along, (B, C, n) -> (B, C, m): this is how a softmax model applies one A
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -13,8 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from proxlearn.batch import convert, select
 from proxlearn.errors import InputError
 from proxlearn.lanczos import lanczos_norm, positive
+from proxlearn.powers import times_power
 
 EXACT_UP_TO = 64
 """Smaller side of A up to which the norm is exact; above it Lanczos with a margin, which for 64
@@ -75,10 +78,32 @@ class Operator(ABC):
         self.__dict__["_norm"] = norm
         return self
 
+    @cached_property
+    def remembered(self) -> dict[Any, Any]:
+        """What other modules computed from A once: batched objects, sliced and moved with A."""
+        return {}
+
+    def _inherit(self, other: "Operator", change: Callable[[Any], Any]) -> None:
+        """Take over what `other` remembers, each after `change`: a slice or a move."""
+        if "remembered" in other.__dict__:
+            self.remembered.update({k: change(v) for k, v in other.remembered.items()})
+
     @property
     def entries(self) -> int:
         """Multiplications of a product: that many numbers are in A."""
         return self.shape[0] * self.shape[1]
+
+    def largest(self) -> Tensor | None:
+        """The largest absolute value of an entry, (batch,); None where entries are not kept."""
+        return None
+
+    def times_power(self, e: Tensor) -> "Operator":
+        """2^e A with integers e (B,), all the same where all instances share A."""
+        raise NotImplementedError
+
+    def numbers(self) -> list[Tensor]:
+        """The entries that are kept, (batch, ...)."""
+        return []
 
     def gather(self, index: Tensor) -> Tensor | None:
         """The columns `index` (B, k) of every instance, (B, k, m); None where they are not kept."""
@@ -137,12 +162,14 @@ class Dense(Operator):
         chosen = Dense(self.A[index])
         if self.norm_is_known:
             chosen._remember(self._norm[index])
+        chosen._inherit(self, lambda kept: select(kept, index))
         return chosen
 
     def convert(self, dtype: torch.dtype, device: torch.device | str | None = None) -> "Dense":
         moved = Dense(self.A.to(dtype=dtype, device=device))
         if self.norm_is_known:
             moved._remember(self._norm.to(dtype=dtype, device=device))
+        moved._inherit(self, lambda kept: convert(kept, torch.float64, device))
         return moved
 
     def gather(self, index: Tensor) -> Tensor:
@@ -150,6 +177,21 @@ class Dense(Operator):
             return self.A.T[index]
         where = index[:, None, :].expand(-1, self.shape[0], -1)
         return self.A.gather(2, where).mT
+
+    @cached_property
+    def _largest(self) -> Tensor:
+        A = self.A.reshape(self.batch, -1)
+        return torch.maximum(A.amax(-1), -A.amin(-1))
+
+    def largest(self) -> Tensor:
+        return self._largest
+
+    def times_power(self, e: Tensor) -> "Dense":
+        (A,) = self.numbers()
+        return Dense(times_power(A, e[: self.batch]))
+
+    def numbers(self) -> list[Tensor]:
+        return [self.A if self.A.ndim == 3 else self.A[None]]
 
     @cached_property
     def single(self) -> Tensor:
@@ -166,7 +208,9 @@ class Dense(Operator):
         return Dense(self.A[..., index])
 
     def column_norms(self) -> Tensor:
-        norms: Tensor = self.A.norm(dim=-2)
+        # Divided by each column's largest entry: squares stay in the range of the dtype.
+        scale = positive(self.A.abs().amax(-2, keepdim=True))
+        norms: Tensor = (self.A / scale).norm(dim=-2) * scale[..., 0, :]
         return norms.reshape(self.batch, -1)
 
 
@@ -235,8 +279,11 @@ class Sparse(Operator):
     def column_norms(self) -> Tensor:
         every = torch.arange(self.shape[1], device=self.device)
         row, where = self._entries_of(every)
-        squares = self.At.values()[where].square()
-        return squares.new_zeros(self.shape[1]).index_add(0, row, squares).sqrt()[None]
+        values = self.At.values()[where]
+        zero = values.new_zeros(self.shape[1])
+        scale = positive(zero.scatter_reduce(0, row, values.abs(), "amax"))
+        squares = (values / scale[row]).square()
+        return (zero.index_add(0, row, squares).sqrt() * scale)[None]
 
     def _entries_of(self, index: Tensor) -> tuple[Tensor, Tensor]:
         """For each entry of the columns `index` (k,): which of them, and its place in A^T."""
@@ -245,6 +292,22 @@ class Sparse(Operator):
         row = torch.repeat_interleave(torch.arange(len(index), device=index.device), counts)
         within = torch.arange(len(row), device=index.device) - (counts.cumsum(0) - counts)[row]
         return row, first[row] + within
+
+    @cached_property
+    def _largest(self) -> Tensor:
+        values = self.A.values().abs()
+        return values.amax()[None] if len(values) else self.A.values().new_zeros(1)
+
+    def largest(self) -> Tensor:
+        return self._largest
+
+    def times_power(self, e: Tensor) -> "Sparse":
+        return Sparse(
+            *(_csr_like(A, times_power(A.values()[None], e[:1])[0]) for A in (self.A, self.At))
+        )
+
+    def numbers(self) -> list[Tensor]:
+        return [self.A.values()[None]]
 
     def select(self, index: Tensor) -> "Sparse":
         return self
@@ -255,6 +318,7 @@ class Sparse(Operator):
         )
         if self.norm_is_known:
             moved._remember(self._norm.to(dtype=dtype, device=device))
+        moved._inherit(self, lambda kept: convert(kept, torch.float64, device))
         return moved
 
 
@@ -305,6 +369,7 @@ class MatrixFree(Operator):
         )
         if self.norm_is_known:
             moved._remember(self._norm.to(dtype=dtype, device=device))
+        moved._inherit(self, lambda kept: convert(kept, torch.float64, device))
         return moved
 
 
@@ -312,6 +377,15 @@ def _csr(A: Tensor) -> Tensor:
     with warnings.catch_warnings():  # torch announces its CSR support as beta, once a process
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         return A if A.layout == torch.sparse_csr else A.to_sparse_csr()
+
+
+def _csr_like(A: Tensor, values: Tensor) -> Tensor:
+    """A CSR matrix with the places of A and other values."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(
+            A.crow_indices(), A.col_indices(), values, size=A.shape, check_invariants=False
+        )
 
 
 def _sparse_product(A: Tensor, x: Tensor) -> Tensor:

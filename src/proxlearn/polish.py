@@ -99,7 +99,7 @@ def polish(problem: Problem, x: Tensor, tol: float, budget: Tensor | None = None
         best = _updated(best, new, at_work, better)
         gap = best.objective[at_work] - best.lower[at_work]
         room = torch.where(better, problem.n, _less(entered))
-        unsolved = (gap > tol * best.objective[at_work].abs()) & (room > 0)
+        unsolved = (gap > part.allowed_gap(tol, best.objective[at_work])) & (room > 0)
         local = (unsolved & (new.cost <= most[at_work])).nonzero()[:, 0]
         if not len(local):
             break

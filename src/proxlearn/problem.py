@@ -1,6 +1,7 @@
 """Problem = (f, r): the objective, and certificates of how far a point can be from optimal."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -9,6 +10,7 @@ from proxlearn.batch import SHARED, convert, select
 from proxlearn.errors import InputError
 from proxlearn.penalties import Penalty
 from proxlearn.smooth import GLM, Evaluation, Smooth
+from proxlearn.tolerance import allowed_gap
 
 
 @dataclass(frozen=True)
@@ -60,13 +62,19 @@ class Problem:
 
     def select(self, index: Tensor) -> "Problem":
         """The instances `index` (positions) as a problem of their own."""
-        return Problem(select(self.f, index), select(self.r, index))
+        chosen = Problem(select(self.f, index), select(self.r, index))
+        if "at_zero" in self.__dict__:
+            chosen.__dict__["at_zero"] = self.at_zero[index]
+        return chosen
 
     def to(self, dtype: torch.dtype | None = None, device: str | None = None) -> "Problem":
         """The same problem in another precision or on another device."""
         target = self.dtype if dtype is None else dtype
         f, r = convert(self.f, target, device), convert(self.r, target, device)
-        return Problem(f, r, self.single)
+        moved = Problem(f, r, self.single)
+        if "at_zero" in self.__dict__:
+            moved.__dict__["at_zero"] = self.at_zero.to(device=device)
+        return moved
 
     def objective(self, x: Tensor) -> Tensor:
         """F(x), (B,)."""
@@ -95,10 +103,11 @@ class Problem:
 
         Fenchel duality. For generalised linear models with an l1-type penalty it is the usual
         dual value at the residual scaled into the feasible set by s; for bounded sets, where
-        s = 1, it is the Frank-Wolfe bound f(y) + min_z <g, z - y>. Minus infinity where nothing
-        is known (an unbounded constraint set).
+        s = 1, it is the Frank-Wolfe bound f(y) + min_z <g, z - y>. For one-sided constraints the
+        residual is first moved into the feasible set (`strictly_feasible`). Minus infinity where
+        nothing is known.
         """
-        e = self.balanced(e)
+        e = self.strictly_feasible(self.balanced(e))
         s = self.r.dual_scale(e.grad)
         return -self.f.conjugate(e, s) - self.r.conjugate(-s[:, None] * e.grad)
 
@@ -121,8 +130,20 @@ class Problem:
     def _certificate(self, x: Tensor) -> Certificate:
         e = self.f.evaluate(x)
         objective = e.value + self.r.value(x)
-        gap = (objective - self.lower_bound(e)).clamp(min=0)
-        return Certificate(objective, torch.where(gap.isnan(), torch.inf, gap))
+        return Certificate(objective, self.gap(objective, self.lower_bound(e)))
+
+    def gap(self, objective: Tensor, lower: Tensor) -> Tensor:
+        """F(x) - lower as a certified gap, (B,): >= 0, infinite where nothing is known.
+
+        Losses and penalties are never negative. So an F(x) that is rounding against F(0) is its own
+        gap where no lower bound is known.
+        """
+        gap = (objective - lower).clamp(min=0)
+        gap = torch.where(gap.isnan(), torch.inf, gap)
+        if isinstance(self.f, GLM):
+            zero = gap.isinf() & (objective <= self.allowed_gap(0.0, objective))
+            gap = torch.where(zero, objective, gap)
+        return gap
 
     def residual(self, e: Evaluation) -> Tensor:
         """Length of the prox-gradient map L (y - prox(y - grad f(y)/L)), (B,), at an evaluated y.
@@ -144,6 +165,54 @@ class Problem:
             hidden = torch.finfo(torch.float64).eps * length(e.point) / exact.safe_step()[:, 0]
             parts.append(exact.residual(e) + hidden)
         return torch.cat(parts)
+
+    def strictly_feasible(self, e: Evaluation) -> Evaluation:
+        """The same evaluation with a dual point in the domain of r* where r is one-sided.
+
+        Where x_j can go to infinity at no cost, r* is finite only if sides_j a_j^T u >= 0. With a
+        direction v that satisfies this strictly, u' = s (u + theta v) does for the smallest theta
+        that is large enough, and s is the multiple with the largest dual value. theta includes
+        what rounding may take from a_j^T u, so that u' is feasible in exact arithmetic.
+        """
+        sides = self.r.sides()
+        if sides is None or not isinstance(self.f, GLM) or e.dual is None:
+            return e
+        sides = sides.to(e.grad).expand(-1, self.n)
+        direction = self.f.interior(sides)
+        if direction is None:
+            return e
+        v, pulled, norms = (part.to(e.grad.dtype) for part in direction)
+        u = e.dual.flatten(1)
+        counts = (sides != 0) & (norms > 0)
+        rounding = (8 + u.shape[1] ** 0.5) * torch.finfo(u.dtype).eps
+        needed = (rounding * length(u)[:, None] * norms - sides * e.grad) / (sides * pulled)
+        theta = torch.where(counts, needed, 0.0).amax(-1, keepdim=True).clamp(min=0)
+        moved = u + theta * v
+        grad = e.grad + theta * pulled
+        grad = torch.where(counts, sides * (sides * grad).clamp(min=0), grad)
+        known = moved.isfinite().all(-1, keepdim=True)
+        moved, grad = torch.where(known, moved, u), torch.where(known, grad, e.grad)
+        moved = moved.reshape(e.dual.shape)
+        if self.r.indicator:
+            s = self.f.best_multiple(moved, self.r.conjugate(-grad))
+            s = torch.where(known[:, 0], s, 1.0)
+            grad = s[:, None] * grad
+            moved = s.reshape(-1, *[1] * (moved.ndim - 1)) * moved
+        return Evaluation(e.point, e.value, grad, moved)
+
+    @cached_property
+    def at_zero(self) -> Tensor:
+        """F at the penalty's point nearest 0, (B,), the scale of an optimum of 0; 0 if infinite."""
+        zero = torch.zeros(self.batch, self.n, dtype=self.dtype, device=self.device)
+        nearest = self.r.prox(zero, torch.ones_like(zero[:, :1]))
+        at = self.f.value(nearest) if bool((nearest != 0).any()) else self.f.value_at_zero()
+        value = (at + self.r.value(nearest)).double()
+        return torch.where(value.isfinite(), value, 0.0)
+
+    def allowed_gap(self, tol: float, objective: Tensor) -> Tensor:
+        """The gap up to which points with these objectives are SOLVED, (B,)."""
+        allowed: Tensor = allowed_gap(tol, objective, self.at_zero.to(objective.dtype))
+        return allowed
 
     def balanced(self, e: Evaluation) -> Evaluation:
         """The same evaluation with a dual point that is orthogonal to the unpenalised columns.

@@ -16,13 +16,14 @@ from proxlearn.batch import select
 from proxlearn.engines import compiled_suits, solve_compiled
 from proxlearn.errors import InputError
 from proxlearn.optimizers import Optimizer
-from proxlearn.penalties import NonNegative, Zero
+from proxlearn.powers import times_power
 from proxlearn.problem import Certificate, Problem, length
 from proxlearn.rules import Learnable
 from proxlearn.safeguard import Safeguarded, SafeState
 from proxlearn.screening import solve_working_set, suits
 from proxlearn.smooth import GLM
 from proxlearn.solution import History, Solution, Status
+from proxlearn.units import in_natural_units, restored, watched
 
 COSTLY_CHECK_EVERY = 10
 """Iterations between looks at a lower bound that costs an extra product (unpenalised columns)."""
@@ -79,6 +80,17 @@ def solve(
     SOLVED: objective 2.625, gap ..., 2 iterations, 3 gradients
     """
     _check_limits(tol, max_iter, time_limit)
+    natural = in_natural_units(problem)
+    if natural is not None:
+        scaled, units = natural
+        start = times_power(start_point(problem, x0), -units.variable)
+        if bool(start.isfinite().all()):
+            solution = solve(
+                scaled, optimizer, tol=tol, max_iter=max_iter, x0=start, time_limit=time_limit,
+                safeguard=safeguard, polish=polish, engine=engine, record=record,
+                callback=watched(callback, units),
+            )  # fmt: skip
+            return restored(solution, scaled, units, problem, tol)
     plain = record or callback is not None or tol == 0 or max_iter == 0
     if optimizer == "auto" and not plain and suits(problem):
         inner = partial(solve, safeguard=safeguard, polish=polish, engine=engine)
@@ -181,8 +193,6 @@ class _Run:
         self.gradient = int(not problem.f.gradients_are_free)
         # Losses of A x with a penalty like l1 have a gap: nothing less than it will do.
         self.gapless = not (isinstance(problem.f, GLM) and problem.r.level() is not None)
-        # Here a gap exists at some points by chance, and at most not: the residual decides.
-        self.by_chance = isinstance(problem.r, (NonNegative, Zero))
         self.rows: list[tuple[Tensor, Tensor, Tensor, float]] | None = [] if record else None
         self.exact = problem.to(torch.float64) if record else None
         self._record()
@@ -249,8 +259,10 @@ class _Run:
             self.grad_evals[found.rows] += found.cost
             lower = torch.maximum(self.lower[found.rows], found.lower)
             self.lower[found.rows] = lower
-            solved = found.objective - lower <= self.tol * found.objective.abs()
-            unknown = lower.isneginf() | self.by_chance
+            part = self.whole.select(found.rows)
+            gap = part.gap(found.objective, lower)
+            solved = gap <= part.allowed_gap(self.tol, found.objective)
+            unknown = gap.isinf()
             if self.gapless and bool(unknown.any()):
                 small = found.residual <= self.tol * self._scale[found.rows]
                 solved = solved | (unknown & small)
@@ -275,8 +287,9 @@ class _Run:
 
     def _claimed(self, upper: Tensor, lower: Tensor) -> Tensor:
         """Instances whose free bounds say that they are solved, and whose next check is due."""
-        claimed = upper - lower <= self.tol * upper.abs()
-        unknown = lower.isneginf() | self.by_chance
+        gap = self.problem.gap(upper, lower)
+        claimed = gap <= self.problem.allowed_gap(self.tol, upper)
+        unknown = gap.isinf()
         if self.gapless and bool(unknown.any()):
             small = self.problem.residual(self.state.at) <= self.tol * self._scale[self.index]
             claimed = claimed | (unknown & small)
@@ -307,8 +320,8 @@ class _Run:
         c = problem.certificate(x)
         known = (c.objective - self.lower[where]).clamp(min=0)
         c = Certificate(c.objective, torch.fmin(c.gap, known))
-        holds = (c.gap <= self.tol * c.objective.abs()) & c.objective.isfinite()
-        unknown = c.gap.isinf() | self.by_chance
+        holds = (c.gap <= problem.allowed_gap(self.tol, c.objective)) & c.objective.isfinite()
+        unknown = c.gap.isinf()
         if self.gapless and bool(unknown.any()):
             small = problem.residual_at(x) <= self.tol * self._scale[where]
             holds = holds | (unknown & c.objective.isfinite() & small)

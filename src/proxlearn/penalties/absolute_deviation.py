@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.penalties.base import Penalty, soft_threshold
+from proxlearn.powers import times_power
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,10 @@ class AbsoluteDeviation(Penalty):
         d = x[:, :, None] - self.centres
         # At a centre the slope may be anything within its weight: whatever is nearest to 0.
         return soft_threshold((self.w * d.sign()).sum(-1), (self.w * (d == 0)).sum(-1))
+
+    def in_units(self, variable: Tensor, objective: Tensor) -> "AbsoluteDeviation":
+        centres = times_power(self.centres, -variable)
+        return AbsoluteDeviation(centres, times_power(self.w, variable - objective))
 
     def conjugate(self, v: Tensor) -> Tensor:
         c, w = self.centres, self.w

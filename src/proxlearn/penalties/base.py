@@ -31,6 +31,9 @@ class Penalty(ABC):
     finite = True
     """True where r is finite everywhere, so that a method without a prox can handle it."""
 
+    indicator = False
+    """True where r is 0 on a set and infinite elsewhere, so that r*(s v) = s r*(v) for s > 0."""
+
     @property
     @abstractmethod
     def batch(self) -> int:
@@ -58,6 +61,18 @@ class Penalty(ABC):
     def dual_scale(self, g: Tensor) -> Tensor:
         """The largest s in [0, 1] for which -s*g lies in the domain of r*, (B,); 1 by default."""
         return g.new_ones(len(g))
+
+    def in_units(self, variable: Tensor, objective: Tensor) -> "Penalty | None":
+        """x -> 2^-objective r(2^variable x) for integer exponents (B,); None where not known."""
+        return None
+
+    def sides(self) -> Tensor | None:
+        """Where x can go to infinity at no cost, so that r* is finite on one side of 0 only.
+
+        (B or 1, n or 1) with 1 where x_i can go to +infinity, -1 where it can go to -infinity, and
+        0 elsewhere; None where that is nowhere.
+        """
+        return None
 
     def level(self) -> Tensor | None:
         """The size of r's subgradients away from 0, lam w, (B, n) or (B, 1); None without a lam."""

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.penalties.base import Penalty, Piece, bounded_piece, zero_or_inf
+from proxlearn.powers import times_power
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class Box(Penalty):
     upper: Tensor
 
     finite = False
+    indicator = True
 
     @property
     def batch(self) -> int:
@@ -27,9 +29,19 @@ class Box(Penalty):
     def prox(self, v: Tensor, p: Tensor) -> Tensor:
         return torch.minimum(torch.maximum(v, self.lower), self.upper)
 
+    def in_units(self, variable: Tensor, objective: Tensor) -> "Box":
+        return Box(times_power(self.lower, -variable), times_power(self.upper, -variable))
+
     def conjugate(self, v: Tensor) -> Tensor:
         corner = torch.where(v > 0, self.upper, self.lower)
         return torch.where(v == 0, torch.zeros_like(v), corner * v).sum(-1)
+
+    def sides(self) -> Tensor | None:
+        up, down = self.upper.isposinf(), self.lower.isneginf()
+        both = up & down
+        if not bool((up | down).any()) or bool(both.any()):
+            return None  # an unbounded coordinate leaves no strictly feasible direction
+        return up.to(self.upper.dtype) - down.to(self.lower.dtype)
 
     def piece(self, x: Tensor, g: Tensor) -> Piece:
         return bounded_piece(x, g, self.lower, self.upper)

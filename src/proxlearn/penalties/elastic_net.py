@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.penalties.base import Penalty, Piece, signed_piece, soft_threshold
+from proxlearn.powers import times_power
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class ElasticNet(Penalty):
 
     def value(self, x: Tensor) -> Tensor:
         t, q = self.pair()
-        return (t * x.abs() + 0.5 * q * x.square()).sum(-1)
+        # (q x) x, not q x^2: the square of a small or large x leaves the range of the dtype.
+        return (t * x.abs() + 0.5 * (q * x) * x).sum(-1)
 
     def prox(self, v: Tensor, p: Tensor) -> Tensor:
         t, q = self.pair()
@@ -43,10 +45,14 @@ class ElasticNet(Penalty):
         t, q = self.pair()
         return t * x.sign() + q * x
 
+    def in_units(self, variable: Tensor, objective: Tensor) -> "ElasticNet":
+        lam = times_power(self.lam, variable - objective)
+        return ElasticNet(lam, times_power(self.lam2, 2 * variable - objective), self.weights)
+
     def conjugate(self, v: Tensor) -> Tensor:
         t, q = self.pair()
         excess = (v.abs() - t).clamp(min=0)
-        quotient = excess.square() / (2 * q)
+        quotient = excess * (excess / (2 * q))  # excess^2 alone may leave the range
         return torch.where(excess == 0, torch.zeros_like(excess), quotient).sum(-1)
 
     def piece(self, x: Tensor, g: Tensor) -> Piece:

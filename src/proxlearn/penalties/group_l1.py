@@ -8,6 +8,7 @@ from torch import Tensor
 from proxlearn.batch import SHARED
 from proxlearn.errors import InputError
 from proxlearn.penalties.base import Penalty, zero_or_inf
+from proxlearn.powers import times_power
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,13 @@ class GroupL1(Penalty):
     def norms(self, x: Tensor) -> Tensor:
         """||x_g||_2 for every group, (B, G)."""
         squares = x.new_zeros(len(x), int(self.groups.max()) + 1)
-        return squares.index_add(1, self.groups, x.square()).sqrt()
+        # Divided by each group's largest entry, so that the squares stay in the dtype's range.
+        largest = squares.scatter_reduce(
+            1, self.groups.expand(len(x), -1), x.detach().abs(), "amax"
+        )
+        scale = torch.where((largest > 0) & largest.isfinite(), largest, 1.0)
+        scaled = x / scale[:, self.groups]
+        return squares.index_add(1, self.groups, scaled.square()).sqrt() * scale
 
     def value(self, x: Tensor) -> Tensor:
         return (self.threshold * self.norms(x)).sum(-1)
@@ -76,6 +83,9 @@ class GroupL1(Penalty):
     def subgrad(self, x: Tensor) -> Tensor:
         norms = self.norms(x).clamp(min=torch.finfo(x.dtype).tiny)
         return (self.threshold / norms)[:, self.groups] * x
+
+    def in_units(self, variable: Tensor, objective: Tensor) -> "GroupL1":
+        return GroupL1(times_power(self.lam, variable - objective), self.groups, self.weights)
 
     def conjugate(self, v: Tensor) -> Tensor:
         rounding = 1 + 64 * torch.finfo(v.dtype).eps

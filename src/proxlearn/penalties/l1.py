@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.penalties.base import Penalty, Piece, signed_piece, soft_threshold, zero_or_inf
+from proxlearn.powers import times_power
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,9 @@ class L1(Penalty):
 
     def subgrad(self, x: Tensor) -> Tensor:
         return self.threshold * x.sign()
+
+    def in_units(self, variable: Tensor, objective: Tensor) -> "L1":
+        return L1(times_power(self.lam, variable - objective), self.weights)
 
     def conjugate(self, v: Tensor) -> Tensor:
         rounding = 1 + 8 * torch.finfo(v.dtype).eps

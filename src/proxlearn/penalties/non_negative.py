@@ -13,6 +13,7 @@ class NonNegative(Penalty):
     """``r(x) = 0`` where every x_i >= 0, infinite elsewhere."""
 
     finite = False
+    indicator = True
 
     @property
     def batch(self) -> int:
@@ -24,8 +25,14 @@ class NonNegative(Penalty):
     def prox(self, v: Tensor, p: Tensor) -> Tensor:
         return v.clamp(min=0)
 
+    def in_units(self, variable: Tensor, objective: Tensor) -> "NonNegative":
+        return self
+
     def conjugate(self, v: Tensor) -> Tensor:
         return zero_or_inf(v <= 0, v)
+
+    def sides(self) -> Tensor:
+        return torch.ones(1, 1)
 
     def piece(self, x: Tensor, g: Tensor) -> Piece:
         zero = x.new_zeros(1, 1)

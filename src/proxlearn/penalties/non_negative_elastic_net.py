@@ -6,14 +6,15 @@ import torch
 from torch import Tensor
 
 from proxlearn.penalties.base import Penalty, Piece, zero_or_inf
+from proxlearn.powers import times_power
 
 
 @dataclass(frozen=True)
 class NonNegativeElasticNet(Penalty):
     """``r(x) = sum_i w_i (lam x_i + lam2/2 x_i^2)`` where x >= 0, infinite elsewhere.
 
-    lam and lam2 >= 0, not both 0, are (B,), weights w > 0 are (B, n), (1, n) or None for ones. With
-    lam2 = 0 it is the l1 norm of non-negative coordinates.
+    lam and lam2 >= 0 are (B,), weights w > 0 are (B, n), (1, n) or None for ones. With lam2 = 0 it
+    is the l1 norm of non-negative coordinates, with both 0 the constraint alone.
     """
 
     lam: Tensor
@@ -42,16 +43,27 @@ class NonNegativeElasticNet(Penalty):
         t, q = self.pair()
         return (v - p * t).clamp(min=0) / (1 + p * q)
 
+    def in_units(self, variable: Tensor, objective: Tensor) -> "NonNegativeElasticNet":
+        lam = times_power(self.lam, variable - objective)
+        lam2 = times_power(self.lam2, 2 * variable - objective)
+        return NonNegativeElasticNet(lam, lam2, self.weights)
+
     def conjugate(self, v: Tensor) -> Tensor:
         t, q = self.pair()
         rounding = torch.where(q > 0, 0.0, 8 * torch.finfo(v.dtype).eps * t)
         excess = (v - t - rounding).clamp(min=0)
-        return torch.where(excess == 0, 0.0, excess.square() / (2 * q)).sum(-1)
+        quotient = excess * (excess / (2 * q))  # excess^2 alone may leave the range
+        return torch.where(excess == 0, 0.0, quotient).sum(-1)
 
     def dual_scale(self, g: Tensor) -> Tensor:
         t, q = (part.expand_as(g) for part in self.pair())
-        outside = (-g > t) & (q == 0)
+        outside = (-g > t) & (q == 0) & (t > 0)
         return torch.where(outside, t / g.abs(), torch.ones_like(g)).amin(-1)
+
+    def sides(self) -> Tensor | None:
+        t, q = self.pair()
+        free = (t == 0) & (q == 0)
+        return free.to(t.dtype) if bool(free.any()) else None
 
     def piece(self, x: Tensor, g: Tensor) -> Piece:
         t, q = self.pair()

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.penalties.base import Penalty, zero_or_inf
+from proxlearn.powers import times_power
 
 FEASIBLE = 1e-5
 """Relative error of the sum up to which a point counts as on the simplex."""
@@ -19,6 +20,7 @@ class Simplex(Penalty):
 
     separable = False
     finite = False
+    indicator = True
 
     @property
     def batch(self) -> int:
@@ -49,6 +51,9 @@ class Simplex(Penalty):
         again = (x.sum(-1, keepdim=True) - radius) / total_p.gather(-1, last)
         x = torch.where(active, x - again * p, x).clamp(min=0)
         return x * (radius / x.sum(-1, keepdim=True))
+
+    def in_units(self, variable: Tensor, objective: Tensor) -> "Simplex":
+        return Simplex(times_power(self.radius, -variable))
 
     def conjugate(self, v: Tensor) -> Tensor:
         return self.radius * v.amax(-1)

@@ -25,6 +25,9 @@ class Zero(Penalty):
     def subgrad(self, x: Tensor) -> Tensor:
         return torch.zeros_like(x)
 
+    def in_units(self, variable: Tensor, objective: Tensor) -> "Zero":
+        return self
+
     def conjugate(self, v: Tensor) -> Tensor:
         return zero_or_inf(v == 0, v)
 

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from proxlearn.errors import InputError
-from proxlearn.penalties import L1, ElasticNet, NonNegativeElasticNet
 from proxlearn.problem import Problem
 from proxlearn.sklearn.design import Array
 from proxlearn.solution import Solution, Status
@@ -83,10 +82,9 @@ def _quasi_newton(problem: Problem, x: Tensor, most: int, precision: float) -> t
 
 
 def _met(solution: Solution, tol: float, problem: Problem) -> bool:
-    """True where every instance is solved, by its gap where the penalty has one."""
-    has_gap = isinstance(problem.r, (L1, ElasticNet, NonNegativeElasticNet))
-    small = bool((solution.gap <= tol * solution.objective.abs()).all())
-    return solution.solved and (small or not has_gap)
+    """True where every instance is solved to `tol`, by its gap where one is known."""
+    gap, allowed = solution.gap, problem.allowed_gap(tol, solution.objective)
+    return solution.solved and bool(((gap <= allowed) | gap.isinf()).all())
 
 
 def _warned(solution: Solution, tol: float, problem: Problem) -> Solution:

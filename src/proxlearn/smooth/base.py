@@ -1,12 +1,15 @@
 """What a smooth term f is, and the generalised linear models that most of them are."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from proxlearn.batch import leaves
+from proxlearn.interior import Direction, interior_direction
 from proxlearn.operators import Operator
+from proxlearn.powers import extreme
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,26 @@ class Smooth(ABC):
         e = self.evaluate(x)
         return e.value, e.grad
 
+    def value_at_zero(self) -> Tensor:
+        """f(0), (batch,)."""
+        like = self.like
+        return self.value(torch.zeros(self.batch, self.n, dtype=like.dtype, device=like.device))
+
+    def natural_units(self) -> tuple[Tensor, Tensor] | None:
+        """Exponents k and l, (batch,), such that 2^-l f(2^k x) has data of size 1.
+
+        None where the numbers are no problem as they are, or f does not know how to scale itself.
+        """
+        return None
+
+    def in_units(self, variable: Tensor, objective: Tensor) -> "Smooth":
+        """x -> 2^-objective f(2^variable x) for exponents (B,), as far as numbers are exact."""
+        raise NotImplementedError
+
+    def numbers(self) -> list[Tensor]:
+        """The numbers that f consists of, each (batch or 1, ...)."""
+        return leaves(self)
+
     def conjugate(self, e: Evaluation, s: Tensor) -> Tensor:
         """f*(s grad f(x)) at an evaluated x, (B,), or an upper bound on it, for s (B,) in [0, 1].
 
@@ -112,8 +135,38 @@ class GLM(Smooth):
         """A^T u, (B, n)."""
         return self.A.adjoint(u)
 
+    def interior(self, sides: Tensor) -> Direction | None:
+        """Directions v (B, ...) with sides_j a_j^T v > 0 wherever sides_j is not 0, see there."""
+        return interior_direction(self.A, sides)
+
+    def best_multiple(self, u: Tensor, slope: Tensor) -> Tensor:
+        """The s >= 0 that maximises -phi*(s u) - s slope, (B,), where it has a formula, else 1."""
+        return slope.new_ones(len(u))
+
+    def natural_units(self) -> tuple[Tensor, Tensor] | None:
+        """Where the loss has no units, A alone is scaled: A x = (2^k A) (2^-k x)."""
+        largest = self.A.largest()
+        if largest is None:
+            return None
+        a = extreme(largest)
+        return (-a, torch.zeros_like(a)) if bool(a.any()) else None
+
+    def in_units(self, variable: Tensor, objective: Tensor) -> "GLM":
+        changed: GLM = replace(self, A=self.A.times_power(variable))  # type: ignore[type-var]
+        return changed
+
+    def numbers(self) -> list[Tensor]:
+        return [*self.A.numbers(), *leaves(self)]
+
     def value(self, x: Tensor) -> Tensor:
         return self.loss(self.predict(x))
+
+    def value_at_zero(self) -> Tensor:
+        return self.loss(self._zero_margins())
+
+    def _zero_margins(self) -> Tensor:
+        """A 0, (batch, m)."""
+        return self.like.new_zeros(self.batch, self.A.shape[0])
 
     def evaluate(self, x: Tensor) -> Evaluation:
         z = self.predict(x)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.batch import SHARED
+from proxlearn.interior import Direction
 from proxlearn.operators import Operator
 from proxlearn.smooth.base import GLM
 
@@ -49,6 +50,12 @@ class Softmax(GLM):
 
     def pull(self, u: Tensor) -> Tensor:
         return self.A.adjoint(u).reshape(len(u), -1)
+
+    def _zero_margins(self) -> Tensor:
+        return self.like.new_zeros(self.batch, self.classes, self.m)
+
+    def interior(self, sides: Tensor) -> Direction | None:
+        return None  # its dual points are differences of probability vectors: no such direction
 
     def loss(self, z: Tensor) -> Tensor:
         z = z if self.root is None else z / self.root
