@@ -6,19 +6,25 @@ import sys
 import pytest
 
 import proxlearn
+from proxlearn import names
 from proxlearn.cli import app
 
 HEAVY = ["torch", "numpy", "scipy", "sklearn", "pyarrow", "matplotlib", "safetensors", "numba"]
 
 
-def imported_by(code):
-    """The heavy libraries that a fresh Python has imported after the code."""
+def python(code):
+    """A fresh Python that runs the code, and then prints the heavy libraries it has imported."""
     report = f"\nimport sys\nprint([name for name in {HEAVY} if name in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code + report], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()[-1]
+    return done
+
+
+def imported_by(code):
+    """The heavy libraries that a fresh Python has imported after the code."""
+    return python(code).stdout.splitlines()[-1]
 
 
 def test_the_package():
@@ -41,6 +47,80 @@ def test_the_help_of_every_command():
     assert len(COMMANDS) >= 9
     calls = "; ".join(f"main(['{name}', '--help'])" for name in COMMANDS)
     assert imported_by(f"from proxlearn.cli import main; {calls}") == "[]"
+
+
+WRONG = {
+    "nothing": "No such command 'nothing'",
+    "solve laso A.npy b.npy": "unknown kind of problem 'laso'",
+    "solve lasso A.npy b.npy": "'lasso' needs --lam",
+    "solve lasso no.npy b.npy --lam 1": "no.npy does not exist",
+    "solve lasso A.npy b.npy --lam 1 --optimizer fsta": "unknown optimizer 'fsta'",
+    "solve lasso A.npy b.npy --lam 1 --optimizer no.safetensors": "no checkpoint 'no.safetensors'",
+    "solve lasso A.npy b.npy --lam 1 --dtype half": "unknown dtype 'half'",
+    "solve lasso A.npy b.npy --lam 1 --device gpu": "unknown device 'gpu'",
+    "solve lasso A.npy b.npy --lam 1 --device meta": "unknown device 'meta'",
+    "solve lasso A.npy b.npy --lam 1 --tol -1": "tol is -1.0",
+    "solve lasso A.npy b.npy --lam 1 --out x.txt": "expected .npy or .csv",
+    "solve lasso A.npy b.npy --lam 1 --out A.npy": "is also the input A.npy",
+    "solve lasso A.npy b.npy --lam one": "--lam",
+    "compare gaussian-laso": "unknown family 'gaussian-laso'",
+    "compare gaussian-lasso --optimizers fsta": "unknown optimizer 'fsta'",
+    "compare gaussian-lasso --report A.npy": "cannot be written to",
+    "demo --out A.npy": "cannot be written to",
+    "train gaussian-laso --out w.safetensors": "unknown family 'gaussian-laso'",
+    "train gaussian-lasso --out w.bin": "ending in .safetensors",
+    "train gaussian-lasso --out w.safetensors --rule q": "unknown rule 'q'",
+    "train gaussian-lasso --out w.safetensors --loss q": "unknown loss 'q'",
+    "train gaussian-lasso --out w.safetensors --schedule q": "unknown schedule 'q'",
+    "train gaussian-lasso --out w.safetensors --set m": "NAME=VALUE",
+    "tune ista gaussian-lasso": "unknown optimizer to tune 'ista'",
+    "tune adam gaussian-laso": "unknown family 'gaussian-laso'",
+    "tune adam gaussian-lasso --out x.npy": "expected .json",
+    "audit fsta": "unknown optimizer 'fsta'",
+    "audit ista --family gaussian-laso": "unknown family 'gaussian-laso'",
+    "reproduce laso": "unknown experiment 'laso'",
+    "reproduce lasso --scale huge": "unknown scale 'huge'",
+    "reproduce lasso --optimizers fsta": "unknown optimizer 'fsta'",
+    "report no-such-folder": "is not a folder",
+    "solve-batch no-such-folder out": "does not exist",
+    "solve-batch . out --kind laso": "unknown kind of problem 'laso'",
+    "solve-batch . out --optimizer fsta": "unknown optimizer 'fsta'",
+    "solve-batch . out --dtype half": "unknown dtype 'half'",
+    "solve-batch . .": "is also the input",
+}
+
+
+def test_wrong_arguments_are_refused_before_anything_heavy_is_imported(tmp_path):
+    for name in ("A.npy", "b.npy"):
+        (tmp_path / name).write_bytes(b"some bytes")
+    calls = [f"codes.append(main({command.split()}))" for command in WRONG]
+    code = f"import os\nos.chdir({str(tmp_path)!r})\nfrom proxlearn.cli import main\ncodes = []\n"
+    code += "\n".join(calls) + "\nprint(codes)"
+    done = python(code)
+    codes, imported = done.stdout.splitlines()[-2:]
+    assert codes == str([2] * len(WRONG))
+    assert imported == "[]"
+    lines = done.stderr.splitlines()
+    assert len(lines) == len(WRONG)
+    for command, line in zip(WRONG, lines, strict=True):
+        assert line.startswith("error: "), command
+        assert WRONG[command] in line, command
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["A.npy", "b.npy"]
+
+
+def test_the_light_lists_of_names_are_those_of_the_registries():
+    """What is registered and not listed would be refused; what is only listed would fail late."""
+    from proxlearn import constructors, experiments, families, optimizers, tuning
+    from proxlearn.rules.recurrent import VARIANTS
+
+    assert tuple(families.NAMES) == names.FAMILIES
+    assert tuple(optimizers.NAMES) == names.OPTIMIZERS
+    assert tuple(tuning.GRIDS) == names.TUNABLE
+    assert experiments.NAMES == names.EXPERIMENTS
+    assert (*VARIANTS, *(k for k in optimizers.KINDS if k != "recurrent")) == names.RULES
+    assert all(hasattr(constructors, kind.replace("-", "_")) for kind in names.KINDS)
+    functions = {name for name, home in proxlearn._HOME.items() if home == "constructors"}
+    assert functions - {"prepare"} == {kind.replace("-", "_") for kind in names.KINDS}
 
 
 def test_every_name_is_there_when_asked_for():

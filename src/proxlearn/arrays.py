@@ -83,6 +83,33 @@ def to_operator(name: str, value: Any) -> Operator:
     return _nonempty(name, Dense(tensor))
 
 
+def check_device(device: str) -> None:
+    """Refuses a device that this PyTorch cannot compute on: tries a sum there."""
+    try:
+        fine = float(torch.ones(2, device=device).sum()) == 2
+    except Exception:  # each kind of device fails in its own way
+        fine = False
+    if not fine:
+        raise InputError(
+            f"device {device!r} is not available to this PyTorch; use 'cpu', or install a "
+            "PyTorch built for it"
+        )
+
+
+def in_precision(name: str, A: Operator, dtype: torch.dtype | None, device: str) -> Operator:
+    """A in another precision and on a device, if the precision can hold its numbers."""
+    target = A.dtype if dtype is None else dtype
+    moved = A.convert(target, device)
+    if target != A.dtype and isinstance(moved, (Dense, Sparse)):
+        values = moved.A if isinstance(moved, Dense) else moved.A.values()
+        if not bool(values.isfinite().all()):
+            raise InputError(
+                f"{name} holds numbers that are infinite in {target}; "
+                "scale the problem, or solve it in float64"
+            )
+    return moved
+
+
 def _check_adjoint(name: str, A: Operator) -> None:
     """<A x, r> = <x, A^T r> for random x and r: one product with each."""
     generator = torch.Generator().manual_seed(0)

@@ -4,17 +4,18 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from proxlearn import __version__
+from proxlearn import __version__, checks
 from proxlearn.commands import audit as audit_command
 from proxlearn.commands import report as report_command
 from proxlearn.commands import reproduce as reproduce_command
 from proxlearn.commands import solve_batch as solve_batch_command
 from proxlearn.commands import tune as tune_command
 from proxlearn.errors import InputError
+from proxlearn.filenames import check_folder
 
 if TYPE_CHECKING:
     from proxlearn.comparison import Comparison, Watch
@@ -102,6 +103,9 @@ def _solve(
         bool, typer.Option("--json", help="Print one JSON object; it holds x without --out.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no table.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write to --out even if that is an input.")
+    ] = False,
 ) -> int:
     """Solve a problem, or a batch of them, whose arrays are in files.
 
@@ -109,23 +113,22 @@ def _solve(
 
     FILE.npz:NAME is one array of several.
     """
+    options = {"lam": lam, "lam2": lam2, "groups": groups, "weights": weights}
+    options |= {"radius": radius, "classes": classes}
+    settings: dict[str, Any] = {
+        "optimizer": optimizer,
+        "tol": tol,
+        "max_iter": max_iter,
+        "time_limit": time_limit,
+        "x0": x0,
+        "dtype": dtype,
+        "device": device,
+        "out": out,
+    }
+    checks.check_solve(kind, a, b, options, force=force, **settings)
     from proxlearn.jobs import solve_files
 
-    options = {"lam": lam, "lam2": lam2, "groups": groups, "weights": weights}
-    solution = solve_files(
-        kind,
-        a,
-        b,
-        {**options, "radius": radius, "classes": classes},
-        optimizer=optimizer,
-        tol=tol,
-        max_iter=max_iter,
-        time_limit=time_limit,
-        x0=x0,
-        dtype=dtype,
-        device=device,
-        out=out,
-    )
+    solution = solve_files(kind, a, b, options, **settings)
     _show_solution(solution, as_json, quiet, with_x=out is None)
     return 0 if solution.solved else 1
 
@@ -157,12 +160,12 @@ def _demo(
     out: Annotated[str, typer.Option(help="Folder for the page.")] = "demo-out",
 ) -> None:
     """Solve fresh LASSO problems by classic methods and a learned rule; a table and a page."""
+    checks.check_seed(seed)
+    folder = check_folder(out)
     from proxlearn import demo
-    from proxlearn.files import check_folder
     from proxlearn.report import curves, page
 
     curves.require_matplotlib()
-    folder = check_folder(out)
     with _watching() as watch:
         result = demo.run(count, seed, watch)
     _show_comparison(result)
@@ -182,15 +185,14 @@ def _compare(
     report: Annotated[str | None, typer.Option(help="Folder for page, plot and rows.")] = None,
 ) -> None:
     """Run several optimizers on problems of one family; a table, with --report a page."""
+    names = tuple(name.strip() for name in optimizers.split(",") if name.strip())
+    checks.check_comparison(family, names, seed, report)
     from proxlearn.competitors import notes
     from proxlearn.demo import compare_family, family_card
-    from proxlearn.files import check_folder
     from proxlearn.report import curves, page, rows
 
-    names = tuple(name.strip() for name in optimizers.split(",") if name.strip())
     if report is not None:
         curves.require_matplotlib()
-        check_folder(report)
     with _watching() as watch:
         result = compare_family(family, names, count, max_iter, seed, watch)
     _show_comparison(result)
@@ -232,14 +234,16 @@ def _train(
 
     Under torchrun every process draws its own problems, and the gradients are averaged.
     """
+    given = {"steps": steps, "batch": batch, "horizon": horizon, "unroll": unroll, "lr": lr}
+    chosen = {"rule": rule, "seed": seed, "schedule": schedule, "loss": loss}
+    checks.check_train(family, out, sizes or [], chosen, settings or [], device)
     from proxlearn.training.jobs import compare_trained, train_from_options
 
-    given = {"steps": steps, "batch": batch, "horizon": horizon, "unroll": unroll, "lr": lr}
     with _training() as watch:
         learned, trained_on = train_from_options(
             family,
             sizes or [],
-            {"rule": rule, "seed": seed, "schedule": schedule, "loss": loss, **given},
+            {**chosen, **given},
             settings or [],
             out=out,
             resume=resume,

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from proxlearn import optimizers, tuning
 from proxlearn.comparison import Comparison, Watch, compare, optimum
 from proxlearn.lbfgs import lbfgs
+from proxlearn.names import LBFGS
 from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Problem
-
-LBFGS = "lbfgs"
 
 
 def named(names: Sequence[str], family: str) -> dict[str, Optimizer]:

@@ -19,6 +19,11 @@ from proxlearn.penalties import L1, ElasticNet, GroupL1, NonNegative, Penalty, S
 from proxlearn.problem import Problem
 from proxlearn.smooth import LeastSquares, Logistic, Softmax
 
+MANY_CLASSES = 1000
+"""More classes than ten a row and this are taken for labels that were not encoded."""
+MOST_ENTRIES = 2**31
+"""Largest number of entries of the labels (m, C) and the answer (C, d): 16 GiB in float64."""
+
 
 def prepare(A: Any) -> Operator:
     """A checked and measured once, for many problems: give the result to the constructors as A.
@@ -116,9 +121,25 @@ def softmax(A: Any, b: Any, lam: Any, classes: int | None = None, weights: Any =
             f"b has labels up to {int(whole.max())} and classes is {C}; "
             "expected at least two classes, and labels below `classes`"
         )
+    _check_classes(labels, C, columns=A.shape[1], counted=classes is None)
     one_hot = torch.nn.functional.one_hot(whole, C).mT.to(labels.dtype).contiguous()
     f = Softmax(A, one_hot, C)
     return _problem(b, f, L1(to_positive("lam", lam, A), to_weights("weights", weights, f.n, A)))
+
+
+def _check_classes(labels: Tensor, C: int, columns: int, counted: bool) -> None:
+    """Refuses a number of classes that is a mistake, before memory for it is asked for."""
+    B, m = labels.shape
+    if counted and MANY_CLASSES + 10 * B * m < C:
+        raise InputError(
+            f"b has labels up to {C - 1} in {B * m} rows, far more classes than rows; expected the "
+            "class numbers 0, 1, 2, ...: encode the labels, or give `classes`"
+        )
+    if C * max(B * m, B * columns) > MOST_ENTRIES:
+        raise InputError(
+            f"classes is {C}, which with A of {m} x {columns} makes arrays of more than "
+            f"{MOST_ENTRIES} entries; expected fewer classes: encode the labels as 0, 1, 2, ..."
+        )
 
 
 def _problem(b: Any, f: LeastSquares | Logistic | Softmax, r: Penalty) -> Problem:

@@ -4,12 +4,9 @@ Nothing is unpickled, and a file cannot claim more than `LIMIT` bytes of memory 
 """
 
 import math
-import os
-import secrets
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,9 +16,29 @@ import scipy.io
 import scipy.sparse
 
 from proxlearn.errors import InputError
+from proxlearn.filenames import check_folder, check_input, check_output, reason, replacing, split
+
+__all__ = [
+    "Array",
+    "check_folder",
+    "check_input",
+    "check_output",
+    "one_line",
+    "read_matrix",
+    "read_vector",
+    "replacing",
+    "write_array",
+]
 
 LIMIT = 4 * 2**30
 """Largest array, in bytes, that is unpacked from a compressed or a text file."""
+
+LONGEST = 2**48
+"""Longest axis that an array without entries may have; NumPy fails on some longer ones."""
+
+MOSTLY_EMPTY = 20_000_000
+"""Rows and columns of a sparse .mtx file that may be empty. Each takes time and memory in every
+iteration, and a file of one line can claim any number of them."""
 
 Array = npt.NDArray[Any]
 
@@ -33,28 +50,24 @@ def read_matrix(source: str) -> Any:
     comma-separated numbers and becomes (rows, columns); a first line without any number is
     taken for a header.
     """
-    path, key = _split(source)
-    reader = _READERS.get(path.suffix.lower())
-    if reader is None:
-        known = ", ".join(_READERS)
-        raise InputError(f"{source} has the extension '{path.suffix}'; expected one of {known}")
+    check_input(source)
+    path, key = split(source)
     try:
-        if path.is_dir():
-            raise InputError(f"{path} is a folder; expected a file")
-        if path.stat().st_size == 0:
-            raise InputError(f"{path} is empty; expected an array of numbers")
-        array = reader(path, key)
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist; check the path") from None
+        array = _READERS[path.suffix.lower()](path, key)
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+        raise InputError(f"{path} cannot be read: {reason(error)}; check the file") from None
     except MemoryError:
         raise InputError(f"{path} does not fit into memory; give a smaller array") from None
-    if array.dtype.kind not in "fiub":
-        raise InputError(
-            f"{source} holds values of type {array.dtype}; expected real numbers (float or integer)"
-        )
+    require_real(source, array.dtype)
     return array
+
+
+def require_real(name: str, dtype: np.dtype[Any]) -> None:
+    """Refuses values that are not real numbers."""
+    if dtype.kind not in "fiub":
+        raise InputError(
+            f"{name} holds values of type {dtype}; expected real numbers (float or integer)"
+        )
 
 
 def read_vector(source: str) -> Array:
@@ -64,14 +77,9 @@ def read_vector(source: str) -> Array:
         if array.shape[0] * array.shape[1] * 8 > LIMIT:
             raise InputError(f"{source} has shape {array.shape}; expected a vector")
         array = array.toarray()
-    text = _split(source)[0].suffix.lower() in (".csv", ".mtx")
+    text = split(source)[0].suffix.lower() in (".csv", ".mtx")
     dense: Array = array.reshape(-1) if text and 1 in array.shape else array
     return dense
-
-
-def _split(source: str) -> tuple[Path, str | None]:
-    head, colon, key = source.rpartition(".npz:")
-    return (Path(head + ".npz"), key) if colon else (Path(source), None)
 
 
 def _read_npy(path: Path, key: str | None) -> Array:
@@ -118,18 +126,19 @@ def _npy(stream: IO[bytes], name: str, size: int) -> Array:
     try:
         version = np.lib.format.read_magic(stream)
         shape, _, dtype = read.get(version, read[2, 0])(stream)
-    except ValueError as error:
+    except Exception as error:  # NumPy lets through whatever Python's parser raises
         raise InputError(f"{name} is truncated or no .npy file ({one_line(error)})") from None
     if dtype.hasobject:
         raise InputError(
             f"{name} holds Python objects, which are never unpickled; save a numeric array"
         )
     promised, left = math.prod(shape) * dtype.itemsize, size - stream.tell()
-    if promised > left or min(shape, default=0) < 0:
+    if promised > left or min(shape, default=0) < 0 or max(shape, default=0) > LONGEST:
         raise InputError(
             f"{name} is truncated: its header promises shape {shape}, {promised} bytes, "
             f"and {left} follow"
         )
+    require_real(name, dtype)
     stream.seek(0)
     array: Array = np.lib.format.read_array(stream, allow_pickle=False)
     return array
@@ -207,6 +216,11 @@ def _read_mtx(path: Path, key: str | None) -> Any:
                 f"{path} claims {rows} x {columns} with {entries} entries; expected as many as the "
                 f"file holds, and at most {LIMIT // 2**30} GiB: check its size line"
             )
+        if not dense and rows + columns > MOSTLY_EMPTY + 2 * entries:
+            raise InputError(
+                f"{path} claims {rows} x {columns} with {entries} entries, so that nearly all rows "
+                f"or columns are empty; expected at most {MOSTLY_EMPTY} of these: leave them out"
+            )
         return scipy.io.mmread(path)
     except (ValueError, OverflowError, UnicodeDecodeError) as error:
         if isinstance(error, InputError):
@@ -227,36 +241,6 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def check_output(path: str) -> None:
-    """Refuses, before any work is done, a path that `write_array` could not write."""
-    target = Path(path)
-    if target.suffix.lower() not in (".npy", ".csv"):
-        raise InputError(
-            f"output {path} has the extension '{target.suffix}'; expected .npy or .csv"
-        )
-    if target.is_dir():
-        raise InputError(f"output {path} is a folder; give the name of a file in it")
-    check_folder(target.parent)
-
-
-def check_folder(path: str | Path) -> Path:
-    """The folder, if files can be made in it; a missing one can be, and is by `replacing`."""
-    folder = Path(path)
-    existing = Path(os.path.abspath(folder))
-    try:
-        while not os.path.lexists(existing):
-            existing = existing.parent
-        probe = existing / f".{secrets.token_hex(8)}.tmp"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise InputError(
-            f"output folder {folder} cannot be written to ({error.strerror}: {existing}); "
-            "choose another"
-        ) from None
-    return folder
-
-
 def write_array(path: str, array: Array) -> None:
     """Write an array as .npy, or as .csv with a vector as one column; whole or not at all."""
     check_output(path)
@@ -265,22 +249,3 @@ def write_array(path: str, array: Array) -> None:
             np.save(stream, array, allow_pickle=False)
         else:
             np.savetxt(stream, array, delimiter=",", fmt="%.17g")
-
-
-@contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
-    """A name beside `path` to write to, which becomes `path` at the end, or vanishes on failure.
-
-    The folder is made where it is missing.
-    """
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{secrets.token_hex(8)}{target.suffix}")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        yield temporary
-        os.replace(temporary, target)
-    except OSError as error:
-        raise InputError(f"output {path} cannot be written: {error.strerror or error}") from None
-    finally:
-        with suppress(OSError):
-            temporary.unlink()

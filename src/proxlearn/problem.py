@@ -244,6 +244,15 @@ class Problem:
         return Evaluation(e.point, e.value, grad, balanced.reshape(e.dual.shape))
 
 
+def require_problem(value: object) -> None:
+    """Refuses what is no problem; a matrix above all."""
+    if not isinstance(value, Problem):
+        raise InputError(
+            f"problem is of type {type(value).__name__}; expected a Problem: make one of the data, "
+            "as in proxlearn.lasso(A, b, lam)"
+        )
+
+
 def length(v: Tensor) -> Tensor:
     """||v||, (B,), of v (B, n), also where its square would leave the range of the dtype."""
     largest = v.abs().amax(-1, keepdim=True)

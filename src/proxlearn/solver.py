@@ -13,11 +13,12 @@ from proxlearn import optimizers
 from proxlearn.arrays import start_point
 from proxlearn.attempts import Attempts, attempt
 from proxlearn.batch import select
+from proxlearn.checks import check_limits
 from proxlearn.engines import compiled_suits, solve_compiled
 from proxlearn.errors import InputError
 from proxlearn.optimizers import Optimizer
 from proxlearn.powers import times_power
-from proxlearn.problem import Certificate, Problem, length
+from proxlearn.problem import Certificate, Problem, length, require_problem
 from proxlearn.rules import Learnable
 from proxlearn.safeguard import Safeguarded, SafeState
 from proxlearn.screening import solve_working_set, suits
@@ -79,7 +80,8 @@ def solve(
     >>> print(solution)
     SOLVED: objective 2.625, gap ..., 2 iterations, 3 gradients
     """
-    _check_limits(tol, max_iter, time_limit)
+    require_problem(problem)
+    check_limits(tol, max_iter, time_limit)
     natural = in_natural_units(problem)
     if natural is not None:
         scaled, units = natural
@@ -121,15 +123,6 @@ def solve(
     return run.solution(status)
 
 
-def _check_limits(tol: float, max_iter: int, time_limit: float | None) -> None:
-    if not 0 <= _number(tol) < float("inf"):
-        raise InputError(f"tol is {tol}; expected a number >= 0, such as 1e-6")
-    if not (_number(max_iter) >= 0 and _number(max_iter).is_integer()):
-        raise InputError(f"max_iter is {max_iter}; expected a whole number >= 0")
-    if time_limit is not None and not _number(time_limit) >= 0:
-        raise InputError(f"time_limit is {time_limit}; expected seconds >= 0, or None")
-
-
 def _automatic(problem: Problem) -> str:
     """The learned rule for losses of A x with a penalty like l1, what it was trained for."""
     if problem.f.gradients_are_free:
@@ -155,14 +148,6 @@ def most_iterations(method: Optimizer) -> int | None:
 def is_learned(method: Optimizer) -> bool:
     """True where a method has weights: it may be wrong on problems that it was not trained for."""
     return isinstance(getattr(method, "rule", method), Learnable)
-
-
-def _number(value: Any) -> float:
-    """The value as a float; NaN, which no comparison accepts, where it is not a number."""
-    try:
-        return float("nan") if isinstance(value, str) else float(value)
-    except (TypeError, ValueError):
-        return float("nan")
 
 
 class _Run:

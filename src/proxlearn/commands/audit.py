@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from proxlearn import checks
+
 if TYPE_CHECKING:
     from rich.table import Table
     from torch import Tensor
@@ -24,12 +26,13 @@ def audit(
     Methods are measured bare, without safeguard and polish. Exit code 1 where one of them could not
     be measured.
     """
+    names = list(dict.fromkeys(name.strip() for name in models.split(",") if name.strip()))
+    checks.check_audit(names, family, seed)
     from rich.console import Console
 
     from proxlearn.audit import audit as run
     from proxlearn.errors import InputError
 
-    names = list(dict.fromkeys(name.strip() for name in models.split(",") if name.strip()))
     found = run(names, family, count=count, iterations=max_iter, seed=seed)
     errors = {name: f for name, f in found.items() if isinstance(f, InputError)}
     measured = {name: f for name, f in found.items() if not isinstance(f, InputError)}

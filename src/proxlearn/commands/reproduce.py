@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from proxlearn import checks
+
 
 def reproduce(
     what: Annotated[
@@ -33,18 +35,18 @@ def reproduce(
     A run that was interrupted goes on, and finished parts are not repeated: they are in
     OUT/.cache. 'claims' only writes the table of the paper's figures beside those of OUT's rows.
     """
+    options: dict[str, Any] = {"seed": seed, "count": count, "iterations": iterations}
+    if optimizers is not None:
+        options["optimizers"] = [n.strip() for n in optimizers.split(",") if n.strip()]
+    checks.check_experiment(what, scale, out, options.get("optimizers"))
+    checks.check_seed(seed)
     from proxlearn import experiments
     from proxlearn.report import curves
 
     if what == "list":
         return _list()
     curves.require_matplotlib()
-    if what not in ("all", "claims"):
-        experiments.get(what)
     names = {"all": experiments.NAMES, "claims": ()}.get(what, (what,))
-    options: dict[str, Any] = {"seed": seed, "count": count, "iterations": iterations}
-    if optimizers is not None:
-        options["optimizers"] = [n.strip() for n in optimizers.split(",") if n.strip()]
     code = _run(names, scale, out, options)
     return max(code, _claims(Path(out), what == "claims"))
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from proxlearn import checks
+
 if TYPE_CHECKING:
     from proxlearn.shards.work import Outcome, Watch
 
@@ -33,6 +35,9 @@ def solve_batch(
         float, typer.Option(help="Seconds of silence after which a shard is taken over.")
     ] = 60.0,
     retry: Annotated[bool, typer.Option("--retry", help="Try again what failed before.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write to OUTPUT even if that is INPUT.")
+    ] = False,
 ) -> int:
     """Solve many problems in shards, alone or with other workers on the same folders.
 
@@ -43,6 +48,17 @@ def solve_batch(
     Start it as often and on as many hosts as you like, also under torchrun: each shard is done
     once, one of a killed worker by another, and a new start does what is missing.
     """
+    checks.check_batch(
+        problems,
+        out,
+        kind=kind,
+        optimizer=optimizer,
+        tol=tol,
+        max_iter=max_iter,
+        dtype=dtype,
+        device=device,
+        force=force,
+    )
     from proxlearn.shards import Settings
     from proxlearn.shards import solve_batch as run
     from proxlearn.training.memory import keep_freed_memory

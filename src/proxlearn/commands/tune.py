@@ -6,6 +6,9 @@ from typing import Annotated
 
 import typer
 
+from proxlearn import checks, names
+from proxlearn.filenames import check_output
+
 
 def tune(
     optimizer: Annotated[str, typer.Argument(help="adam or adamhd.")],
@@ -23,6 +26,10 @@ def tune(
 
     The score is the mean over the iterations of log10 of the mean relative gap.
     """
+    checks.check_choice("optimizer to tune", optimizer, names.TUNABLE)
+    checks.check_choice("family", family, names.FAMILIES)
+    if out is not None:
+        check_output(out, (".json",))
     from rich.console import Console
     from rich.table import Table
 

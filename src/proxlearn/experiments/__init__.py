@@ -4,20 +4,9 @@ from importlib import import_module
 
 from proxlearn.errors import unknown
 from proxlearn.experiments.base import Experiment
+from proxlearn.names import EXPERIMENTS
 
-NAMES = (
-    "ablation",
-    "bias-norms",
-    "lasso",
-    "lasso-bsds",
-    "logistic",
-    "ionosphere",
-    "spambase",
-    "runtime",
-    "lasso-large",
-    "cifar10",
-    "cross",
-)
+NAMES = EXPERIMENTS
 """In the paper's order. The file has the name with `_` for `-`."""
 
 

@@ -21,11 +21,11 @@ from proxlearn.experiments.record import Arrays, record_bias, record_gap
 from proxlearn.experiments.reference import best_value
 from proxlearn.experiments.steps import STEPPED, published_step
 from proxlearn.files import check_folder, replacing
+from proxlearn.names import SCALES
 from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Problem
 from proxlearn.report import parquet
 
-SCALES = ("quick", "paper")
 TOL = 1e-12
 """Relative gap to which F* is certified."""
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from proxlearn.errors import InputError
-from proxlearn.files import Array, read_matrix
+from proxlearn.files import LONGEST, Array, read_matrix
 from proxlearn.shards.store import Header
 
 
@@ -86,7 +86,7 @@ def _kind(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo | None) 
     with archive.open(member) as stream:
         try:
             value = np.lib.format.read_array(stream, allow_pickle=False)
-        except ValueError:
+        except Exception:  # NumPy lets through whatever Python's parser raises
             raise InputError(f"{path}: 'kind' cannot be read; save it as kind='lasso'") from None
     if value.ndim or value.dtype.kind != "U":
         raise InputError(f"{path}: 'kind' is {value!r}; expected one word, such as lasso")
@@ -106,13 +106,13 @@ def _header(
                 else np.lib.format.read_array_header_2_0
             )
             shape, fortran, dtype = read(stream)
-        except ValueError:
+        except Exception:  # NumPy lets through whatever Python's parser raises
             raise InputError(f"{path}: {name} is no array; save the file again") from None
         length = stream.tell()
     if dtype.kind not in "fiub":
         raise InputError(f"{path}: {name} has dtype {dtype}; expected real numbers")
     promised = math.prod(shape) * dtype.itemsize
-    if promised != member.file_size - length:
+    if promised != member.file_size - length or max(shape, default=0) > LONGEST:
         raise InputError(f"{path}: {name} is truncated; save the file again")
     offset = None
     if member.compress_type == zipfile.ZIP_STORED and not (fortran and len(shape) > 1):

@@ -6,10 +6,10 @@ import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from proxlearn import __version__, optimizers, zoo
+from proxlearn import __version__, names, optimizers, zoo
+from proxlearn.arrays import check_device
 from proxlearn.errors import InputError, unknown
 from proxlearn.files import replacing
-from proxlearn.jobs import DTYPES, check_device
 from proxlearn.shards.source import Source
 
 
@@ -32,8 +32,8 @@ class Settings:
         """Refuses, before any file is read, what no file could make right."""
         if self.shard_size < 1:
             raise InputError(f"shard size is {self.shard_size}; expected a whole number >= 1")
-        if self.dtype is not None and self.dtype not in DTYPES:
-            raise unknown("dtype", self.dtype, DTYPES)
+        if self.dtype is not None and self.dtype not in names.DTYPES:
+            raise unknown("dtype", self.dtype, names.DTYPES)
         if not 0 <= self.tol < math.inf:
             raise InputError(f"tol is {self.tol}; expected a number >= 0, such as 1e-6")
         if self.max_iter < 0:

@@ -11,8 +11,8 @@ from typing import Any
 import scipy.sparse
 import torch
 
-from proxlearn import constructors, jobs
-from proxlearn.arrays import to_operator
+from proxlearn import constructors, names
+from proxlearn.arrays import in_precision, to_operator
 from proxlearn.errors import InputError, unknown
 from proxlearn.files import Array
 from proxlearn.problem import Problem
@@ -78,7 +78,7 @@ class Source:
         if "operator" in self._kept:
             return self._kept["operator"]
         A = to_operator("A", self._sparse() if self.sparse else self._slice("A", start, stop))
-        A = A.convert(A.dtype if dtype is None else dtype, device)
+        A = in_precision("A", A, dtype, device)
         if len(self.headers["A"].shape) == 2:
             self._kept["operator"] = A  # and with it its norm
         return A
@@ -142,10 +142,10 @@ def _check_names(
     path: Path, kind: str, headers: dict[str, Header], numbers: dict[str, float]
 ) -> tuple[str, ...]:
     """What the kind's constructor takes; refuses a file with less or more."""
-    if kind not in jobs.KINDS:
-        raise InputError(f"{path}: {unknown('kind of problem', kind, jobs.KINDS)}")
-    needs = ("A", "b", *jobs.KINDS[kind].needs)
-    takes = (*needs, *jobs.KINDS[kind].takes)
+    if kind not in names.KINDS:
+        raise InputError(f"{path}: {unknown('kind of problem', kind, names.KINDS)}")
+    needs = ("A", "b", *names.KINDS[kind].needs)
+    takes = (*needs, *names.KINDS[kind].takes)
     if kind == "softmax":
         needs = (*needs, "classes")  # a shard may lack some, and its x would be shorter
     for name in needs:

@@ -8,12 +8,10 @@ import torch
 
 from proxlearn.checkpoint import build
 from proxlearn.errors import InputError, unknown
+from proxlearn.names import LOSSES, SCHEDULES
 from proxlearn.optimizers import KINDS
 from proxlearn.rules import Learnable
 from proxlearn.rules.recurrent import VARIANTS
-
-LOSSES = ("objective", "log-gap", "log-mean-gap")
-SCHEDULES = ("constant", "cosine")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from proxlearn.checkpoint import Learned
 from proxlearn.comparison import Comparison, compare
 from proxlearn.errors import InputError
 from proxlearn.families import Family
-from proxlearn.files import check_folder
 from proxlearn.solver import solve
 from proxlearn.training.config import TrainConfig
 from proxlearn.training.loop import Report, train
@@ -35,11 +34,10 @@ def train_from_options(
 ) -> tuple[Learned | None, Family]:
     """Train as the texts say; options that are None keep their defaults.
 
+    `checks.check_train` refuses wrong arguments beforehand, without importing PyTorch.
+
     Returns the optimizer, or None on a rank that does not report, and the family.
     """
-    if not out.endswith(".safetensors"):
-        raise InputError(f"the weights would go to {out!r}; expected a name ending in .safetensors")
-    check_folder(str(Path(out).parent))
     chosen = sized(families.get(family), sizes)
     given = {name: value for name, value in options.items() if value is not None}
     given["settings"] = dict(_pair(text) for text in settings)

@@ -12,7 +12,7 @@ def names() -> list[str]:
 
 def has(name: str) -> bool:
     """True where a model of that name is shipped."""
-    return Path(name).name == name and path(name).is_file()
+    return name in names()
 
 
 def path(name: str) -> Path:

@@ -1,0 +1,227 @@
+"""Arguments that need no arrays, checked before anything heavy is imported.
+
+The command line calls these before it imports PyTorch. The library calls the same functions, so
+that both refuse the same values in the same words.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from proxlearn import names, zoo
+from proxlearn.errors import InputError, unknown
+from proxlearn.filenames import check_folder, check_input, check_not_input, check_output, shown
+
+LARGEST_SEED = 2**63 - 1
+"""Largest seed of a generator of PyTorch that fits into 64 bits with a sign."""
+
+
+def check_choice(what: str, value: object, known: Iterable[str]) -> None:
+    """Refuses a value that is not one of the known ones, which the message lists."""
+    known = tuple(known)
+    if value not in known:
+        raise unknown(what, value, known)
+
+
+def check_kind(kind: str, given: Iterable[str]) -> None:
+    """Refuses an unknown kind of problem, and options that the kind lacks or does not take."""
+    check_choice("kind of problem", kind, names.KINDS)
+    needs = names.KINDS[kind].needs
+    takes = needs + names.KINDS[kind].takes
+    given = tuple(given)
+    for name in needs:
+        if name not in given:
+            meaning = "file with each coordinate's group" if name == "groups" else "number > 0"
+            raise InputError(f"'{kind}' needs --{name}; give a {meaning}")
+    for name in given:
+        if name not in takes:
+            known = ", ".join(f"--{n}" for n in takes) or "nothing of this sort"
+            raise InputError(f"'{kind}' was given --{name}; it takes {known}: leave it out")
+
+
+def check_limits(tol: Any, max_iter: Any, time_limit: Any = None) -> None:
+    """Refuses a tolerance, a number of iterations or a time limit that no solve can keep."""
+    if not 0 <= _number(tol) < float("inf"):
+        raise InputError(f"tol is {tol}; expected a number >= 0, such as 1e-6")
+    if not (_number(max_iter) >= 0 and _number(max_iter).is_integer()):
+        raise InputError(f"max_iter is {max_iter}; expected a whole number >= 0")
+    if time_limit is not None and not _number(time_limit) >= 0:
+        raise InputError(f"time_limit is {time_limit}; expected seconds >= 0, or None")
+
+
+def _number(value: Any) -> float:
+    """The value as a float; NaN, which no comparison accepts, where it is not a number."""
+    try:
+        return float("nan") if isinstance(value, str) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+def check_seed(seed: Any) -> None:
+    """Refuses a seed that a generator of PyTorch does not take."""
+    if not (hasattr(seed, "__index__") and 0 <= seed <= LARGEST_SEED):
+        raise InputError(f"seed is {seed!r}; expected a whole number from 0 to {LARGEST_SEED}")
+
+
+def check_optimizer(name: str, *more: str) -> None:
+    """Refuses an optimizer that is neither known nor shipped nor a file; `more` are allowed too."""
+    if name in names.OPTIMIZERS or name in more or zoo.has(name):
+        return
+    if name.endswith(".safetensors"):
+        check_weights(name)
+    else:
+        raise unknown("optimizer", shown(name), [*names.OPTIMIZERS, *more, *zoo.names()])
+
+
+def check_weights(name: str) -> None:
+    """Refuses a name under which there are no weights: no file, and no shipped model."""
+    if not zoo.has(name) and not os.path.isfile(name):
+        raise InputError(
+            f"no checkpoint {shown(name)!r}: neither a file nor a shipped model; "
+            f"shipped are {', '.join(zoo.names())}"
+        )
+
+
+def check_optimizers(listed: Sequence[str], *more: str) -> None:
+    """The same for a list, which may not be empty."""
+    if not listed:
+        raise InputError("no optimizers were given; expected at least one, such as 'fista-restart'")
+    for name in listed:
+        check_optimizer(name, *more)
+
+
+def check_device_name(device: str) -> None:
+    """Refuses what is no name of a device, such as cpu or cuda:1; see `arrays.check_device`."""
+    kind, colon, index = device.partition(":")
+    if kind not in names.DEVICES or (colon and not (index.isascii() and index.isdigit())):
+        raise unknown("device", device, names.DEVICES)
+
+
+def check_pairs(texts: Iterable[str]) -> None:
+    """Refuses what is not of the form NAME=VALUE."""
+    for text in texts:
+        name, equals, _ = text.partition("=")
+        if not equals or not name:
+            raise InputError(f"{text!r} is not of the form NAME=VALUE, such as m=100")
+
+
+def check_solve(
+    kind: str,
+    A: str,
+    b: str,
+    options: Mapping[str, Any],
+    *,
+    optimizer: str,
+    tol: float,
+    max_iter: int,
+    time_limit: float | None,
+    x0: str | None,
+    dtype: str | None,
+    device: str,
+    out: str | None,
+    force: bool,
+) -> None:
+    """Everything about ``proxlearn solve`` that can be refused without reading an array."""
+    check_kind(kind, [name for name, value in options.items() if value is not None])
+    if dtype is not None:
+        check_choice("dtype", dtype, names.DTYPES)
+    check_device_name(device)
+    check_optimizer(optimizer, names.AUTO)
+    check_limits(tol, max_iter, time_limit)
+    inputs = [A, b, options.get("groups"), options.get("weights"), x0]
+    for source in inputs:
+        if source is not None:
+            check_input(source)
+    if out is not None:
+        check_output(out)
+        check_not_input(out, inputs, force)
+
+
+def check_train(
+    family: str,
+    out: str,
+    sizes: Sequence[str],
+    options: Mapping[str, Any],
+    settings: Sequence[str],
+    device: str,
+) -> None:
+    """The same for ``proxlearn train``; options that are None are not given."""
+    check_choice("family", family, names.FAMILIES)
+    check_choice("rule", options["rule"], names.RULES)
+    for name, known in (("loss", names.LOSSES), ("schedule", names.SCHEDULES)):
+        if options[name] is not None:
+            check_choice(name, options[name], known)
+    check_seed(options["seed"])
+    check_pairs(sizes)
+    check_pairs(settings)
+    check_device_name(device)
+    if not out.endswith(".safetensors"):
+        raise InputError(
+            f"the weights would go to {shown(out)!r}; expected a name ending in .safetensors"
+        )
+    check_output(out, (".safetensors",))
+
+
+def check_comparison(family: str, optimizers: Sequence[str], seed: int, folder: str | None) -> None:
+    """The same for ``proxlearn compare``."""
+    check_choice("family", family, names.FAMILIES)
+    check_optimizers(optimizers, names.LBFGS)
+    check_seed(seed)
+    if folder is not None:
+        check_folder(folder)
+
+
+def check_audit(optimizers: Sequence[str], family: str, seed: int) -> None:
+    """The same for ``proxlearn audit``, which goes on where it knows at least one optimizer."""
+    check_choice("family", family, names.FAMILIES)
+    check_seed(seed)
+    errors = []
+    for name in optimizers:
+        try:
+            check_optimizer(name)
+        except InputError as error:
+            errors.append(error)
+    if errors and len(errors) == len(optimizers):
+        raise errors[0]
+    if not optimizers:
+        check_optimizers(optimizers)
+
+
+def check_experiment(what: str, scale: str, out: str, optimizers: Sequence[str] | None) -> None:
+    """The same for ``proxlearn reproduce``."""
+    if what not in ("list", "all", "claims"):
+        check_choice("experiment", what, names.EXPERIMENTS)
+    check_choice("scale", scale, names.SCALES)
+    if optimizers is not None:
+        check_optimizers(optimizers)
+    if what != "list":
+        check_folder(out)
+
+
+def check_batch(
+    problems: str,
+    out: str,
+    *,
+    kind: str | None,
+    optimizer: str,
+    tol: float,
+    max_iter: int,
+    dtype: str | None,
+    device: str,
+    force: bool,
+) -> None:
+    """The same for ``proxlearn solve-batch``."""
+    if kind is not None:
+        check_choice("kind of problem", kind, names.KINDS)
+    if dtype is not None:
+        check_choice("dtype", dtype, names.DTYPES)
+    check_device_name(device)
+    check_optimizer(optimizer, names.AUTO)
+    check_limits(tol, max_iter)
+    if not os.path.exists(problems):
+        raise InputError(
+            f"{shown(problems)} does not exist; expected a folder of .npz files and zarr groups, "
+            "or one of them"
+        )
+    check_folder(out)
+    check_not_input(out, [problems], force)

@@ -1,0 +1,114 @@
+"""The names that the command line knows, in a module that does not import PyTorch.
+
+A typing error is found here, before anything heavy is imported. The tests hold each tuple equal to
+the registry that has the objects: `tests/test_startup.py`.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of problem by name: its constructor's own options, needed and possible."""
+
+    needs: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+
+
+KINDS = {
+    "lasso": Kind(needs=("lam",), takes=("weights",)),
+    "elastic-net": Kind(needs=("lam", "lam2"), takes=("weights",)),
+    "nnls": Kind(),
+    "simplex-ls": Kind(takes=("radius",)),
+    "group-lasso": Kind(needs=("lam", "groups"), takes=("weights",)),
+    "logistic": Kind(needs=("lam",), takes=("weights",)),
+    "softmax": Kind(needs=("lam",), takes=("classes", "weights")),
+}
+"""Kinds of problems: `proxlearn.constructors` has a function for each."""
+
+DTYPES = ("float32", "float64")
+
+DEVICES = ("cpu", "cuda", "mps", "xpu", "hpu", "mtia", "xla")
+"""Types of devices that PyTorch may be able to compute on; whether it can is tried later."""
+
+FAMILIES = (
+    "gaussian-lasso",
+    "gaussian-elastic-net",
+    "gaussian-group-lasso",
+    "gaussian-nnls",
+    "gaussian-box",
+    "gaussian-simplex",
+    "gaussian-logistic",
+    "gaussian-softmax",
+    "gaussian-least-squares",
+    "gaussian-ridge-logistic",
+    "weighted-median",
+    "wide-lasso",
+    "wide-logistic",
+    "wide-softmax",
+    "general",
+)
+"""Families of problems: `proxlearn.families.NAMES`."""
+
+OPTIMIZERS = (
+    "ista",
+    "fista",
+    "fista-restart",
+    "nesterov",
+    "pgd",
+    "ppa",
+    "subgradient",
+    "adam",
+    "adamhd",
+)
+"""Methods without weights: `proxlearn.optimizers.NAMES`. Those with weights are in the zoo."""
+
+AUTO = "auto"
+"""`solve` chooses the optimizer."""
+
+LBFGS = "lbfgs"
+"""SciPy's method, which takes part in comparisons and is no optimizer of the package."""
+
+TUNABLE = ("adam", "adamhd")
+"""Optimizers whose hyper-parameters can be tuned: `proxlearn.tuning.GRIDS`."""
+
+RULES = (
+    "p",
+    "a",
+    "pa",
+    "pb1",
+    "pba",
+    "pba1",
+    "pba2",
+    "pba12",
+    "compact",
+    "step-lista",
+    "ada-lista",
+    "l2o-dm",
+    "rnnprop",
+)
+"""Rules that can be trained: the variants of the paper's LSTM, and the kinds of other rules."""
+
+LOSSES = ("objective", "log-gap", "log-mean-gap")
+"""Losses of the training."""
+
+SCHEDULES = ("constant", "cosine")
+"""Learning rates over the training."""
+
+EXPERIMENTS = (
+    "ablation",
+    "bias-norms",
+    "lasso",
+    "lasso-bsds",
+    "logistic",
+    "ionosphere",
+    "spambase",
+    "runtime",
+    "lasso-large",
+    "cifar10",
+    "cross",
+)
+"""Experiments in the paper's order; each file of `proxlearn.experiments` has `_` for `-`."""
+
+SCALES = ("quick", "paper")
+"""Sizes at which an experiment can be run."""
