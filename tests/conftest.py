@@ -5,9 +5,6 @@ from pathlib import Path
 
 import pytest
 
-# The reference, whatever loops are there or appear meanwhile. What tests the loops names them.
-os.environ["PROXLEARN_ENGINE"] = "torch"
-
 
 @pytest.fixture(scope="session")
 def data_folder():

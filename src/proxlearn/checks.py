@@ -112,6 +112,7 @@ def check_solve(
     options: Mapping[str, Any],
     *,
     optimizer: str,
+    engine: str,
     tol: float,
     max_iter: int,
     time_limit: float | None,
@@ -127,6 +128,7 @@ def check_solve(
         check_choice("dtype", dtype, names.DTYPES)
     check_device_name(device)
     check_optimizer(optimizer, names.AUTO)
+    check_choice("engine", engine, names.ENGINES)
     check_limits(tol, max_iter, time_limit)
     inputs = [A, b, options.get("groups"), options.get("weights"), x0]
     for source in inputs:
@@ -204,6 +206,7 @@ def check_batch(
     *,
     kind: str | None,
     optimizer: str,
+    engine: str,
     tol: float,
     max_iter: int,
     dtype: str | None,
@@ -217,6 +220,7 @@ def check_batch(
         check_choice("dtype", dtype, names.DTYPES)
     check_device_name(device)
     check_optimizer(optimizer, names.AUTO)
+    check_choice("engine", engine, names.ENGINES)
     check_limits(tol, max_iter)
     if not os.path.exists(problems):
         raise InputError(

@@ -14,7 +14,7 @@ from proxlearn.commands import report as report_command
 from proxlearn.commands import reproduce as reproduce_command
 from proxlearn.commands import solve_batch as solve_batch_command
 from proxlearn.commands import tune as tune_command
-from proxlearn.errors import InputError
+from proxlearn.errors import TORCH_MISSING, InputError
 from proxlearn.filenames import check_folder
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail("interrupted", 130)
     except InputError as error:
         return _fail(f"error: {error}", 2)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        return _fail(f"error: {TORCH_MISSING.format('this command')}", 2)
     except Exception as error:
         message = getattr(error, "format_message", None)  # what typer and click raise for usage
         if message is None:
@@ -92,6 +96,7 @@ def _solve(
     radius: Annotated[float | None, typer.Option(help="Sum of x on the simplex (1).")] = None,
     classes: Annotated[int | None, typer.Option(help="Number of classes (found in b).")] = None,
     optimizer: Annotated[str, typer.Option(help="Name of the method.")] = "auto",
+    engine: Annotated[str, typer.Option(help="auto, core or torch.")] = "auto",
     tol: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-6,
     max_iter: Annotated[int, typer.Option(help="Most iterations.")] = 1000,
     time_limit: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
@@ -117,6 +122,7 @@ def _solve(
     options |= {"radius": radius, "classes": classes}
     settings: dict[str, Any] = {
         "optimizer": optimizer,
+        "engine": engine,
         "tol": tol,
         "max_iter": max_iter,
         "time_limit": time_limit,
@@ -137,7 +143,7 @@ def _show_solution(solution: "Solution", as_json: bool, quiet: bool, with_x: boo
     from rich.console import Console
 
     from proxlearn.jobs import to_json
-    from proxlearn.report.tables import solution_table
+    from proxlearn.report.solution_table import solution_table
 
     if as_json:
         print(json.dumps(to_json(solution, with_x), allow_nan=False))

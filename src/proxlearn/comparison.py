@@ -9,10 +9,11 @@ from torch import Tensor
 
 from proxlearn import optimizers as registry
 from proxlearn.errors import InputError
+from proxlearn.first_order import Progress, most_iterations
 from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Problem
 from proxlearn.solution import Status
-from proxlearn.solver import Progress, most_iterations, solve
+from proxlearn.solver import solve
 
 BLOCK = 64
 """Instances that are worked on at a time, so that float64 copies of the data stay small."""

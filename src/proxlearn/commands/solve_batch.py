@@ -30,7 +30,7 @@ def solve_batch(
     max_iter: Annotated[int, typer.Option(help="Most iterations.")] = 1000,
     dtype: Annotated[str | None, typer.Option(help="float32 or float64 (that of A).")] = None,
     device: Annotated[str, typer.Option(help="Where to compute.")] = "cpu",
-    engine: Annotated[str, typer.Option(help="torch or compiled (Numba).")] = "torch",
+    engine: Annotated[str, typer.Option(help="auto, core or torch.")] = "auto",
     stale: Annotated[
         float, typer.Option(help="Seconds of silence after which a shard is taken over.")
     ] = 60.0,
@@ -53,15 +53,16 @@ def solve_batch(
         out,
         kind=kind,
         optimizer=optimizer,
+        engine=engine,
         tol=tol,
         max_iter=max_iter,
         dtype=dtype,
         device=device,
         force=force,
     )
+    from proxlearn.memory import keep_freed_memory
     from proxlearn.shards import Settings
     from proxlearn.shards import solve_batch as run
-    from proxlearn.training.memory import keep_freed_memory
 
     keep_freed_memory()  # shard after shard allocates the same
     settings = Settings(kind, lam, shard_size, optimizer, tol, max_iter, dtype, device, engine)
