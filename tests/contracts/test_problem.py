@@ -3,7 +3,6 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-import scipy.optimize
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
