@@ -179,36 +179,55 @@ cdef class Dense(Data):
     cdef int gram(
         self, double *D, Py_ssize_t *live, Py_ssize_t count, Py_ssize_t known, double *H, Py_ssize_t ld
     ) except -1 nogil:
-        cdef Py_ssize_t first, rows, i, p, q
-        cdef double *source
-        cdef double *target
-        cdef double unit = 1.0, beta = 0.0
-        cdef int size, fresh = count - known, old = known, width = ld, height, stride = ROWS
+        cdef int fresh = count - known, old = known, width = ld, m = self.m
+        cdef double unit = 1.0, zero = 0.0
         if fresh <= 0:
             return 0
-        if self.scaled_room < count:
-            self.scaled = <double *> resized(self.scaled, count * ROWS, sizeof(double))
-            self.scaled_room = count
-        first = 0
+        if D != NULL or not is_range(live, count):
+            self.weighted_gram(D, live, count, known, H, ld)
+        else:
+            dsyrk("U", "T", &fresh, &m, &unit, self.columns + known * self.m, &m, &zero,
+                  H + known * ld + known, &width)
+            if known > 0:
+                dgemm("T", "N", &old, &fresh, &m, &unit, self.columns, &m,
+                      self.columns + known * self.m, &m, &zero, H + known * ld, &width)
+        mirror(H, ld, known, count)
+        return 0
+
+    cdef int weighted_gram(
+        self, double *D, Py_ssize_t *live, Py_ssize_t count, Py_ssize_t known, double *H, Py_ssize_t ld
+    ) except -1 nogil:
+        """The same with weights, by blocks of rows times the square roots of their weights."""
+        cdef Py_ssize_t first = 0, rows, p, pad = min(<Py_ssize_t> ROWS, self.m) | 1
+        cdef double *source
+        cdef double unit = 1.0, beta = 0.0
+        cdef int fresh = count - known, old = known, width = ld, height, stride = pad
+        if self.scaled_room < count * pad:
+            self.scaled = <double *> resized(self.scaled, count * pad, sizeof(double))
+            self.scaled_room = count * pad
         while first < self.m:
-            rows = min(ROWS, self.m - first)
+            rows = min(<Py_ssize_t> ROWS, self.m - first)
             height = rows
             for p in range(count):
                 source = self.columns + live[p] * self.m + first
-                target = self.scaled + p * ROWS
                 if D == NULL:
-                    memcpy(target, source, rows * sizeof(double))
+                    memcpy(self.scaled + p * pad, source, rows * sizeof(double))
                 else:
-                    root_scaled(D + first, source, target, rows)
-            dsyrk("U", "T", &fresh, &height, &unit, self.scaled + known * ROWS, &stride,
+                    root_scaled(D + first, source, self.scaled + p * pad, rows)
+            dsyrk("U", "T", &fresh, &height, &unit, self.scaled + known * pad, &stride,
                   &beta, H + known * ld + known, &width)
             if known > 0:
                 dgemm("T", "N", &old, &fresh, &height, &unit, self.scaled, &stride,
-                      self.scaled + known * ROWS, &stride, &beta, H + known * ld, &width)
+                      self.scaled + known * pad, &stride, &beta, H + known * ld, &width)
             beta = 1.0
             first += ROWS
-        mirror(H, ld, known, count)
         return 0
+
+
+cdef struct Block:
+    Py_ssize_t *starts  # (m + 1,)
+    int *positions      # in the working set
+    double *values
 
 
 cdef class Sparse(Data):
@@ -218,10 +237,9 @@ cdef class Sparse(Data):
     cdef int *rows
     cdef int *starts
     cdef double *work              # (m,)
-    cdef Py_ssize_t *row_starts    # (m + 1,): the working set by rows, as positions and values
-    cdef int *row_positions
-    cdef double *row_values
-    cdef Py_ssize_t row_room, row_count
+    cdef Block *block              # the working set by rows
+    cdef Py_ssize_t blocks, block_room
+    cdef Py_ssize_t listed         # columns of the working set that the blocks hold
     cdef Py_ssize_t *place         # (k,): the number of a position within the live ones, or -1
     cdef Py_ssize_t *found
     cdef double *values
@@ -230,23 +248,25 @@ cdef class Sparse(Data):
         cdef double[::1] numbers = data
         cdef int[::1] row_numbers = rows
         cdef int[::1] first = starts
-        self.work = self.row_values = self.values = NULL
-        self.row_starts = self.place = self.found = NULL
-        self.row_positions = NULL
-        self.row_room, self.row_count = 0, -1
+        self.work = self.values = NULL
+        self.place = self.found = NULL
+        self.block = NULL
+        self.blocks = self.block_room = self.listed = 0
         self.describe(m, len(starts) - 1, intercept, center)
         self.kept += [data, rows, starts]
         self.starts = &first[0]
         self.data = &numbers[0] if len(data) else NULL
         self.rows = &row_numbers[0] if len(data) else NULL
         self.work = <double *> resized(NULL, m, sizeof(double))
-        self.row_starts = <Py_ssize_t *> resized(NULL, m + 2, sizeof(Py_ssize_t))
 
     def __dealloc__(self):
+        cdef Py_ssize_t t
+        for t in range(self.block_room):
+            free(self.block[t].starts)
+            free(self.block[t].positions)
+            free(self.block[t].values)
+        free(self.block)
         free(self.work)
-        free(self.row_starts)
-        free(self.row_positions)
-        free(self.row_values)
         free(self.place)
         free(self.found)
         free(self.values)
@@ -261,15 +281,10 @@ cdef class Sparse(Data):
         return 0
 
     cdef void clear(self) noexcept nogil:
-        self.k = 0
-        self.row_count = -1
+        self.k = self.blocks = self.listed = 0
 
     cdef double column_dot(self, Py_ssize_t j, double *u) noexcept nogil:
-        cdef Py_ssize_t e
-        cdef double total = 0.0
-        for e in range(self.starts[j], self.starts[j + 1]):
-            total += self.data[e] * u[self.rows[e]]
-        return total
+        return sparse_dot(self.data + self.starts[j], self.rows + self.starts[j], self.starts[j + 1] - self.starts[j], u)
 
     cdef void correlate(self, double *u, double *c) noexcept nogil:
         cdef Py_ssize_t j, n = self.n - self.intercept
@@ -311,41 +326,58 @@ cdef class Sparse(Data):
             j = self.index[p]
             g[p] = total if self.is_ones(j) else self.column_dot(j, u) - self.shift(j) * total
 
+    cdef bint is_empty(self, Py_ssize_t i) noexcept nogil:
+        """True where row i has no entry in the columns that joined last."""
+        cdef Block *last = &self.block[self.blocks - 1]
+        return last.starts[i] == last.starts[i + 1]
+
     cdef int by_rows(self) except -1 nogil:
-        """The entries of the working set, row after row."""
+        """List the entries of the columns that joined since the last call, row after row.
+
+        They are kept as a block of their own, so that no entry is moved again when others join.
+        """
         cdef Py_ssize_t p, j, e, i, count = 0, at
-        if self.row_count == self.k:
+        cdef Py_ssize_t *first
+        cdef Block *block
+        if self.listed == self.k:
             return 0
-        memset(self.row_starts, 0, (self.m + 2) * sizeof(Py_ssize_t))
-        for p in range(self.k):
+        if self.blocks == self.block_room:
+            self.block_room += 16
+            self.block = <Block *> resized(self.block, self.block_room, sizeof(Block))
+            memset(self.block + self.blocks, 0, 16 * sizeof(Block))
+        block = &self.block[self.blocks]
+        block.starts = <Py_ssize_t *> resized(block.starts, self.m + 2, sizeof(Py_ssize_t))
+        first = block.starts
+        memset(first, 0, (self.m + 2) * sizeof(Py_ssize_t))
+        for p in range(self.listed, self.k):
             j = self.index[p]
             if not self.is_ones(j):
                 for e in range(self.starts[j], self.starts[j + 1]):
-                    self.row_starts[self.rows[e] + 2] += 1
+                    first[self.rows[e] + 2] += 1
                 count += self.starts[j + 1] - self.starts[j]
         for i in range(self.m):
-            self.row_starts[i + 2] += self.row_starts[i + 1]
-        if count > self.row_room:
-            self.row_positions = <int *> resized(self.row_positions, 2 * count, sizeof(int))
-            self.row_values = <double *> resized(self.row_values, 2 * count, sizeof(double))
-            self.row_room = 2 * count
-        for p in range(self.k):
+            first[i + 2] += first[i + 1]
+        block.positions = <int *> resized(block.positions, count, sizeof(int))
+        block.values = <double *> resized(block.values, count, sizeof(double))
+        for p in range(self.listed, self.k):
             j = self.index[p]
             if not self.is_ones(j):
                 for e in range(self.starts[j], self.starts[j + 1]):
-                    at = self.row_starts[self.rows[e] + 1]
-                    self.row_positions[at] = p
-                    self.row_values[at] = self.data[e]
-                    self.row_starts[self.rows[e] + 1] = at + 1
-        self.row_count = self.k
+                    at = first[self.rows[e] + 1]
+                    block.positions[at] = p
+                    block.values[at] = self.data[e]
+                    first[self.rows[e] + 1] = at + 1
+        self.blocks += 1
+        self.listed = self.k
         return 0
 
     cdef int gram(
         self, double *D, Py_ssize_t *live, Py_ssize_t count, Py_ssize_t known, double *H, Py_ssize_t ld
     ) except -1 nogil:
-        cdef Py_ssize_t i, p, q, e, found, at
-        cdef double value, total = 0.0
+        cdef Py_ssize_t i, p, q, e, found, t
+        cdef double value
         cdef double *column
+        cdef Block *block
         if count == known:
             return 0
         self.by_rows()
@@ -358,21 +390,23 @@ cdef class Sparse(Data):
         # Pairs of entries of one row. Positions within a row ascend, so that the new columns,
         # which are last in `live`, are found after the known ones.
         for i in range(self.m):
-            if D != NULL and D[i] == 0.0:
+            if (D != NULL and D[i] == 0.0) or (known > 0 and self.is_empty(i)):
                 continue
             found = 0
-            for e in range(self.row_starts[i], self.row_starts[i + 1]):
-                p = self.place[self.row_positions[e]]
-                if p < 0:
-                    continue
-                self.found[found] = p
-                self.values[found] = self.row_values[e]
-                found += 1
-                if p >= known:
-                    value = self.row_values[e] * (1.0 if D == NULL else D[i])
-                    column = H + p * ld
-                    for q in range(found):
-                        column[self.found[q]] += value * self.values[q]
+            for t in range(self.blocks):
+                block = &self.block[t]
+                for e in range(block.starts[i], block.starts[i + 1]):
+                    p = self.place[block.positions[e]]
+                    if p < 0:
+                        continue
+                    self.found[found] = p
+                    self.values[found] = block.values[e]
+                    found += 1
+                    if p >= known:
+                        value = block.values[e] * (1.0 if D == NULL else D[i])
+                        column = H + p * ld
+                        for q in range(found):
+                            column[self.found[q]] += value * self.values[q]
         if self.center != NULL or self.intercept:
             self.subtract_means(D, live, count, known, H, ld)
         mirror(H, ld, known, count)
@@ -409,6 +443,11 @@ cdef class Sparse(Data):
                     H[q * ld + p] += (
                         self.shift(i) * self.shift(j) * total - self.shift(i) * h[q] - self.shift(j) * h[p]
                     )
+
+
+cdef bint is_range(Py_ssize_t *items, Py_ssize_t count) noexcept nogil:
+    """True where the items are 0, 1, ..., count - 1."""
+    return count == 0 or (items[0] == 0 and items[count - 1] == count - 1)
 
 
 cdef void mirror(double *H, Py_ssize_t ld, Py_ssize_t known, Py_ssize_t count) noexcept nogil:

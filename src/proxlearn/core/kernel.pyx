@@ -16,6 +16,8 @@ cdef extern from "maths.h" nogil:
     double dot(const double *a, const double *b, long n) noexcept
     double sum_of(const double *a, long n) noexcept
     void axpy(double t, const double *a, double *y, long n) noexcept
+    double sparse_dot(const double *data, const int *rows, long count, const double *u) noexcept
+    double survey(double *c, double *l1, double *l2, double *lower, double *upper, double *violation, double *largest, long n) noexcept
     void root_scaled(const double *D, const double *a, double *out, long n) noexcept
     double logistic_value(double *s, double *y, double *z, double *d, double t, long m) noexcept
     void logistic_state(double *s, double *y, double *z, double *t, double *h, double *u, long m) noexcept

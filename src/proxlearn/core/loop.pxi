@@ -17,8 +17,11 @@ cdef enum:
     INTERRUPTED = 4
 
 cdef enum:
-    FIRST_COLUMNS = 10   # Columns that join an empty working set.
+    FIRST_COLUMNS = 10   # Columns that join at least; the square root of n where that is more.
     MOST_MODELS = 50     # Models of a loss that is not quadratic, for one working set.
+
+
+cdef double REUSE = 0.2  # A Hessian serves again while its models reduce the violations to this part.
 
 
 cdef class Solver:
@@ -41,6 +44,7 @@ cdef class Solver:
     cdef char *inside       # (n,): 1 for the columns in the working set
     cdef Py_ssize_t *picked # (n,)
     cdef Py_ssize_t *live   # (k,): positions of the working set that the model has
+    cdef char *needed       # (k,): 1 for those that the next model needs
     cdef Py_ssize_t live_count, known
     cdef bint correlated    # True where c belongs to x
     cdef bint unit_weights, homogeneous
@@ -51,6 +55,7 @@ cdef class Solver:
     cdef double *free_gram
     cdef double *direction  # (m,): a strictly feasible direction of the dual, or NULL
     cdef double *slope      # (n,): A^T (s direction)
+    cdef double *moved      # (n,): c at the dual point that was moved along it
     cdef readonly double objective, bound, gap, worst, scale, level
     cdef readonly Py_ssize_t iterations, models
     cdef readonly double passes
@@ -74,6 +79,7 @@ cdef class Solver:
         for j in range(self.m):
             if f.s[j] != 1.0:
                 self.unit_weights = False
+        self.homogeneous = r.is_homogeneous()
         self.restart(start)
 
     def __dealloc__(self):
@@ -81,7 +87,7 @@ cdef class Solver:
                         <size_t> self.inside, <size_t> self.z, <size_t> self.dz, <size_t> self.D,
                         <size_t> self.v, <size_t> self.g, <size_t> self.d, <size_t> self.live,
                         <size_t> self.free_ones, <size_t> self.free_length, <size_t> self.free_step,
-                        <size_t> self.free_gram):
+                        <size_t> self.free_gram, <size_t> self.moved, <size_t> self.needed):
             free(<void *> <size_t> pointer)
 
     def restart(self, double[::1] start=None):
@@ -117,7 +123,7 @@ cdef class Solver:
         for p in range(self.A.k):
             self.v[p] = self.x[self.A.index[p]]
         self.A.predict(self.v, self.z)
-        self.objective = self.f.value(self.z, NULL, 0.0) + self.r.value(self.x)
+        self.objective = self.f.value(self.z, NULL, 0.0) + self.penalty_value()
         self.gap = max(self.objective - self.bound, 0.0)
         self.correlated = False
 
@@ -128,12 +134,14 @@ cdef class Solver:
     def point_inside(self, double[::1] direction, double[::1] slope):
         """Give a direction p with A^T (s p) < 0 on the columns that only have a lower bound and no l1."""
         self.kept = (direction, slope)
+        self.moved = <double *> resized(self.moved, self.n, sizeof(double))
         self.direction, self.slope = &direction[0], &slope[0]
 
     def penalise(self, double[::1] l1, double[::1] l2, double[::1] lower, double[::1] upper):
         """Go on with another penalty, from the solution that is there."""
         cdef Py_ssize_t p
         self.r.set(l1, l2, lower, upper)
+        self.homogeneous = self.r.is_homogeneous()
         for p in range(self.model.k):
             self.model.penalise(p, self.r, self.A.index[self.live[p]])
         self.model.forget_factor()
@@ -155,7 +163,6 @@ cdef class Solver:
     cdef int run(self, double tol, Py_ssize_t max_iter, double until, double anticipate) except -1 nogil:
         cdef double allowed, target = 0.0, outside, last = INFINITY
         cdef Py_ssize_t joined, stalled = 0
-        self.homogeneous = self.r.is_homogeneous()
         self.bound, self.bounded = 0.0, False  # the losses and the penalty are never negative
         self.list_free()
         if not self.correlated and self.A.k > 0:
@@ -176,7 +183,7 @@ cdef class Solver:
             joined = self.grow(anticipate, &outside)
             anticipate = 1.0
             if joined > 0:
-                target, stalled = min(0.3 * outside, 0.03 * self.scale), 0
+                target, stalled = min(0.3 * outside, 0.2 * self.scale), 0
             else:
                 target = min(0.1 * tol * self.scale, 0.01 * target if target > 0 else INFINITY)
                 if not self.bounded and tol > 0 and self.worst <= tol * self.gradient_at_zero():
@@ -199,6 +206,7 @@ cdef class Solver:
             self.v = <double *> resized(self.v, self.room, sizeof(double))
             self.g = <double *> resized(self.g, self.room, sizeof(double))
             self.d = <double *> resized(self.d, self.room, sizeof(double))
+            self.needed = <char *> resized(self.needed, self.room, 1)
             self.live = <Py_ssize_t *> resized(self.live, self.room, sizeof(Py_ssize_t))
         for p in range(self.A.k - count, self.A.k):
             self.inside[self.A.index[p]] = 1
@@ -215,7 +223,7 @@ cdef class Solver:
     cdef int certify(self) except -1 nogil:
         """Objective, dual bound and gap at x; c = A^T u for all columns."""
         cdef Py_ssize_t j, p
-        cdef double t
+        cdef double ratio
         if not self.correlated:
             self.A.predict(self.v, self.z)
             self.f.differentiate(self.z)
@@ -230,33 +238,43 @@ cdef class Solver:
                     self.g[p] = self.c[self.A.index[p]]
             self.passes += 1
             self.correlated = True
-        self.objective = self.f.value(self.z, NULL, 0.0) + self.r.value(self.x)
-        self.scale = self.worst = 0.0
-        for j in range(self.n):
-            self.scale = max(self.scale, fabs(self.c[j]))
-            self.worst = max(self.worst, self.r.violation(j, self.x[j], self.c[j]))
-        self.lower_bound()
+        self.objective = self.f.value(self.z, NULL, 0.0) + self.penalty_value()
+        ratio = survey(self.c, self.r.l1, self.r.l2, self.r.lower, self.r.upper, self.score, &self.scale, self.n)
+        self.worst = 0.0
+        for p in range(self.A.k):
+            j = self.A.index[p]
+            self.score[j] = 0.0
+            self.worst = max(self.worst, self.r.violation(j, self.v[p], self.c[j]))
+        self.lower_bound(1.0 / ratio if ratio > 0.0 else INFINITY)
         self.gap = max(self.objective - self.bound, 0.0)
         return 0
 
-    cdef void lower_bound(self) noexcept nogil:
-        """Raise the lower bound on F* to the dual value, where the dual point can be made feasible."""
+    cdef double penalty_value(self) noexcept nogil:
+        """r(x); coordinates outside the working set are 0."""
+        cdef Py_ssize_t p, j
+        cdef double total = 0.0
+        for p in range(self.A.k):
+            j = self.A.index[p]
+            total += self.r.l1[j] * fabs(self.v[p]) + 0.5 * (self.r.l2[j] * self.v[p]) * self.v[p]
+        return total
+
+    cdef void lower_bound(self, double largest) noexcept nogil:
+        """Raise the lower bound on F* to the dual value, where the dual point can be made feasible.
+
+        `largest` is the largest multiple of the dual point that is.
+        """
         cdef double *c = self.c
-        cdef double t = self.dual_scale(c), value
-        if t <= 0.0 and self.direction != NULL:
-            c = self.score
+        cdef double t, value
+        if largest <= 0.0 and self.direction != NULL:
+            c = self.moved
             self.move_inside(c)
-            t = self.dual_scale(c)
+            largest = self.r.dual_scale(c)
+        t = self.f.best_scale(largest) if self.homogeneous else min(largest, 1.0)
         if t > 0.0:
             self.bounded = True
-            value = self.f.dual_value(t) - self.r.conjugate(c, t)
+            value = self.f.dual_value(t) - (0.0 if self.homogeneous else self.r.conjugate(c, t))
             if value > self.bound:
                 self.bound = value
-
-    cdef double dual_scale(self, double *c) noexcept nogil:
-        """The multiple of the dual point that gives the bound; 0 where none is feasible."""
-        cdef double largest = self.r.dual_scale(c)
-        return self.f.best_scale(largest) if self.homogeneous else min(largest, 1.0)
 
     cdef void move_inside(self, double *c) noexcept nogil:
         """Move the dual point along the strictly feasible direction until it is feasible, with c."""
@@ -354,23 +372,20 @@ cdef class Solver:
     cdef Py_ssize_t grow(self, double anticipate, double *outside) except -1 nogil:
         """Let the columns that violate their optimality condition most join the working set."""
         cdef Py_ssize_t j, p, count = 0, support = 0, want
-        cdef double v, c, slack
         outside[0] = 0.0
         for p in range(self.A.k):
             support += self.v[p] != 0.0
+        if anticipate > 1.0:
+            for j in range(self.n):
+                if not self.inside[j]:
+                    self.score[j] = max(fabs(self.c[j]) - (2.0 - anticipate) * self.r.l1[j], 0.0)
         for j in range(self.n):
-            if self.inside[j]:
-                continue
-            v = self.r.violation(j, self.x[j], self.c[j])
-            outside[0] = max(outside[0], v)
-            if anticipate > 1.0:
-                slack = (anticipate - 1.0) * self.r.l1[j]
-                v = self.r.violation(j, self.x[j], self.c[j] + copysign(slack, self.c[j]))
-            if v > 0.0:
-                self.score[count] = v
+            if self.score[j] > 0.0:
+                outside[0] = max(outside[0], self.score[j])
+                self.score[count] = self.score[j]
                 self.picked[count] = j
                 count += 1
-        want = max(<Py_ssize_t> FIRST_COLUMNS, support)
+        want = max(<Py_ssize_t> FIRST_COLUMNS, max(<Py_ssize_t> sqrt(self.n), support))
         if count > want:
             keep_largest(self.score, self.picked, count, want)
             count = want
@@ -378,56 +393,83 @@ cdef class Solver:
         self.join(count)
         return count
 
-    cdef double choose_live(self) noexcept nogil:
-        """List the positions that the model needs: those off their kinks, and violated ones."""
-        cdef Py_ssize_t p, j, count = 0
+    cdef double survey_working(self) noexcept nogil:
+        """The largest violation on the working set; marks the positions that a model needs.
+
+        Those are the positions off their kinks and the violated ones; all of them where f is
+        quadratic, since the Gram matrix of the working set is kept.
+        """
+        cdef Py_ssize_t p, j
         cdef double worst = 0.0, v
         for p in range(self.A.k):
             j = self.A.index[p]
             v = self.r.violation(j, self.v[p], self.g[p])
             worst = max(worst, v)
-            if self.f.quadratic or v > 0 or not self.r.at_kink(j, self.v[p]):
-                self.live[count] = p
-                count += 1
-        self.live_count = count
+            self.needed[p] = self.f.quadratic or v > 0 or not self.r.at_kink(j, self.v[p])
         return worst
 
-    cdef int improve(self, double target, double forcing, double until) except -1 nogil:
-        """Minimise F over the working set until its violations are at most `target`."""
-        cdef Py_ssize_t t, p, i, k
-        cdef double worst, slope, value, new, size, left
-        for t in range(MOST_MODELS):
-            worst = self.choose_live()
-            if worst <= target or now() >= until:
-                break
-            self.correlated = False
-            k = self.live_count
+    cdef bint covers(self) noexcept nogil:
+        """True where the last model has all positions that are needed now."""
+        cdef Py_ssize_t p, i, missing = 0
+        for p in range(self.A.k):
+            missing += self.needed[p]
+        for i in range(self.live_count):
+            missing -= self.needed[self.live[i]]
+        return missing == 0
+
+    cdef int build(self, bint again) except -1 nogil:
+        """Set up the model on the positions that are needed; `again` keeps the Hessian that is there."""
+        cdef Py_ssize_t p, i, k = 0
+        if not again:
+            for p in range(self.A.k):
+                if self.needed[p]:
+                    self.live[k] = p
+                    k += 1
+            self.live_count = k
             self.model.make_room(k)
             if self.f.quadratic:
-                self.A.gram(NULL if self.unit_weights else self.f.s, self.live, k, self.known, self.model.H, self.model.ld)
                 if self.known != k:
                     self.model.forget_factor()
+                    self.A.gram(NULL if self.unit_weights else self.f.s, self.live, k, self.known, self.model.H, self.model.ld)
                 self.known = k
             else:
                 self.f.curvature(self.D)
                 self.A.gram(self.D, self.live, k, 0, self.model.H, self.model.ld)
                 self.model.forget_factor()
             self.model.k = k
-            for i in range(k):
-                p = self.live[i]
-                self.model.penalise(i, self.r, self.A.index[p])
-                self.model.w[i] = self.v[p]
-                self.model.c[i] = self.g[p]
-            left = self.model.solve(target if self.f.quadratic else max(0.1 * target, forcing * worst))
+        for i in range(self.live_count):
+            p = self.live[i]
+            self.model.penalise(i, self.r, self.A.index[p])
+            self.model.w[i] = self.v[p]
+            self.model.c[i] = self.g[p]
+        return 0
+
+    cdef int improve(self, double target, double forcing, double until) except -1 nogil:
+        """Minimise F over the working set until its violations are at most `target`."""
+        cdef Py_ssize_t t, p, i
+        cdef double worst, last = INFINITY
+        cdef bint again = False
+        for t in range(MOST_MODELS):
+            worst = self.survey_working()
+            if worst <= target or now() >= until:
+                break
+            self.correlated = False
+            again = t > 0 and worst <= REUSE * last and self.covers()
+            self.build(again)
+            self.model.solve(target if self.f.quadratic else max(0.1 * target, forcing * worst))
             self.models += 1
+            last = worst
             if self.f.quadratic:
-                for i in range(k):
+                for i in range(self.live_count):
                     p = self.live[i]
                     self.v[p] = self.model.w[i]
                     self.x[self.A.index[p]] = self.v[p]
                 break
             if not self.line_search():
-                break
+                if not again:
+                    break
+                last = 0.0  # another try with the Hessian of this point
+                continue
             self.f.differentiate(self.z)
             self.A.correlate_working(self.f.u, self.g)
         return 0
@@ -435,7 +477,7 @@ cdef class Solver:
     cdef bint line_search(self) noexcept nogil:
         """Go towards the model's minimiser as far as F falls; False where it does not."""
         cdef Py_ssize_t i, p, j
-        cdef double slope = 0.0, value, new, part = 1.0, w, r_old = 0.0, r_new
+        cdef double slope = 0.0, value, new, part = 1.0, w, r_old = 0.0, r_new, noise
         cdef int halving
         memset(self.d, 0, self.A.k * sizeof(double))
         for i in range(self.live_count):
@@ -450,13 +492,15 @@ cdef class Solver:
             return False
         self.A.predict(self.d, self.dz)
         value = self.f.value(self.z, NULL, 0.0)
+        # A fall of F that rounding hides is taken for granted: the model is exact there.
+        noise = 1e-14 * fabs(value) if slope < -1e-11 * fabs(value) else INFINITY
         for halving in range(40):
             r_new = 0.0
             for i in range(self.live_count):
                 w = self.v[self.live[i]] + part * self.d[self.live[i]]
                 r_new += self.model.l1[i] * fabs(w) + 0.5 * (self.model.l2[i] * w) * w
             new = self.f.value(self.z, self.dz, part)
-            if new + r_new - value - r_old <= 1e-3 * part * slope + 1e-15 * fabs(value):
+            if new + r_new - value - r_old <= 1e-3 * part * slope + noise:
                 break
             part *= 0.5
         else:

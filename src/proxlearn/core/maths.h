@@ -32,6 +32,37 @@ static inline void root_scaled(const double *restrict D, const double *restrict 
     for (long i = 0; i < n; i++) out[i] = sqrt(D[i]) * a[i];
 }
 
+static inline double sparse_dot(const double *restrict data, const int *restrict rows, long count,
+                                const double *restrict u) {
+    double s = 0.0;
+#pragma omp simd reduction(+ : s)
+    for (long e = 0; e < count; e++) s += data[e] * u[rows[e]];
+    return s;
+}
+
+/* What the optimality conditions and the dual need to know of all coordinates, as if x were 0.
+ *
+ * violation_j is the distance of c_j to the subdifferential of r_j at 0. Returns the largest of
+ * |c_j| / l1_j over the coordinates whose conjugate is infinite beyond l1_j; `largest` is that of
+ * |c_j| alone. */
+static inline double survey(const double *restrict c, const double *restrict l1,
+                            const double *restrict l2, const double *restrict lower,
+                            const double *restrict upper, double *restrict violation,
+                            double *restrict largest, long n) {
+    double ratio = 0.0, most = 0.0;
+#pragma omp simd reduction(max : ratio, most)
+    for (long j = 0; j < n; j++) {
+        double size = fabs(c[j]), excess = size - l1[j];
+        double room = c[j] > 0 ? upper[j] : -lower[j];
+        violation[j] = (excess > 0 && room > 0) ? excess : 0.0;
+        double r = (room == INFINITY && l2[j] == 0 && size > 0) ? size / l1[j] : 0.0;
+        ratio = r > ratio ? r : ratio;
+        most = size > most ? size : most;
+    }
+    *largest = most;
+    return ratio;
+}
+
 /* exp(x) to about one unit in the last place, for x in [-745, 709]; larger and smaller x are
  * clipped to that range. Cody-Waite reduction x = k log 2 + r and a polynomial of degree 13. */
 static inline double fast_exp(double x) {

@@ -6,6 +6,8 @@
 
 cdef enum:
     SWEEPS = 10         # Sweeps of coordinate descent between two Newton steps.
+    LARGE = 100         # With more active variables a factorisation costs more than a few sweeps, and is
+                        # left out where the sweeps alone reach the tolerance.
     MOST_ROUNDS = 200   # Rounds of sweeps and a Newton step; a model that needs more is left as it is.
 
 
@@ -143,6 +145,10 @@ cdef class Model:
                     fell = max(fell, self.update(self.active[i]))
                 self.sweeps += 1
                 if fell <= 1e-4 * most:
+                    break
+            if count > LARGE:
+                worst = self.violation()
+                if worst <= tol:
                     break
             if count > 0:
                 self.newton_step()

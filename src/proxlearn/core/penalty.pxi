@@ -28,17 +28,6 @@ cdef class Separable:
         """True where the penalty ignores the coordinate, as it does an intercept."""
         return self.l1[j] == 0 and self.l2[j] == 0 and self.lower[j] == -INFINITY and self.upper[j] == INFINITY
 
-    cdef double value(self, double *x) noexcept nogil:
-        """r(x), infinite outside the bounds."""
-        cdef Py_ssize_t j
-        cdef double total = 0.0
-        for j in range(self.n):
-            if x[j] != 0.0:
-                total += self.l1[j] * fabs(x[j]) + 0.5 * (self.l2[j] * x[j]) * x[j]
-            if x[j] < self.lower[j] or x[j] > self.upper[j]:
-                return INFINITY
-        return total
-
     cdef double dual_scale(self, double *c) noexcept nogil:
         """The largest t >= 0 for which r*(t c) is finite, with c = A^T u; infinite where all are."""
         cdef Py_ssize_t j
