@@ -54,7 +54,7 @@ class Separable:
         """Lower and upper, (B or 1, n) each."""
         given = ((self.lower, -np.inf), (self.upper, np.inf))
         low, high = (np.full((1, 1), v) if part is None else _double(part) for part, v in given)
-        return tuple(np.broadcast_to(v, (len(v), n)) for v in (low, high))  # type: ignore[return-value]
+        return low * np.ones(n), high * np.ones(n)
 
 
 @dataclass(frozen=True)
@@ -112,4 +112,5 @@ class LinearModel:
 
 
 def _double(value: Any) -> npt.NDArray[np.float64]:
-    return np.asarray(to_numpy(value), dtype=np.float64)
+    """In float64; a copy also of read-only memory, which the core's buffers do not take."""
+    return np.require(to_numpy(value), np.float64, ["C", "W"])

@@ -167,8 +167,10 @@ def workers(threads: int | None) -> int:
 
 
 def statuses(answer: Answer) -> tuple[Status, ...]:
-    """The statuses of the instances."""
-    return tuple(Status(STATUSES[number]) for number in answer.status)
+    """The statuses of the instances; numbers that float64 cannot hold solve nothing."""
+    finite = np.isfinite(answer.objective) & np.isfinite(answer.x).all(-1)
+    found = zip(answer.status, finite, strict=True)
+    return tuple(Status(STATUSES[s]) if f else Status.NUMERICAL_ERROR for s, f in found)
 
 
 def in_library(problem: Problem, answer: Answer) -> Answer:
