@@ -106,17 +106,17 @@ cdef class Dense(Data):
     cdef Py_ssize_t scaled_room
 
     def __cinit__(self, array, bint intercept=False, center=None):
-        cdef Py_ssize_t address = array.ctypes.data
+        cdef void *entries = cnp.PyArray_DATA(array)
         self.columns = self.scaled = NULL
         self.scaled_room = 0
         self.describe(array.shape[0], array.shape[1], intercept, center)
         self.kept.append(array)
-        self.tall = array.flags.f_contiguous
-        if not (self.tall or array.flags.c_contiguous):
+        self.tall = cnp.PyArray_IS_F_CONTIGUOUS(array)
+        if not (self.tall or cnp.PyArray_IS_C_CONTIGUOUS(array)):
             raise ValueError("the array must be contiguous")
         self.ld = array.shape[0] if self.tall else array.shape[1]
-        self.single = <float *> address if array.dtype == np.float32 else NULL
-        self.double_ = <double *> address if array.dtype == np.float64 else NULL
+        self.single = <float *> entries if array.dtype == np.float32 else NULL
+        self.double_ = <double *> entries if array.dtype == np.float64 else NULL
         if self.single == NULL and self.double_ == NULL:
             raise ValueError("the array must be float32 or float64")
 

@@ -10,10 +10,9 @@ falling multiples of l1 and l2. Arguments are taken as they are: whoever calls h
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -80,8 +79,9 @@ class Glm:
     @property
     def batch(self) -> int:
         """Number of problems."""
-        own = 1 if scipy.sparse.issparse(self.A) or self.A.ndim == 2 else len(self.A)
-        return max(own, *(len(v) for v in (self.b, self.sample_weight, self.l1, self.l2)))
+        own = len(self.A) if self.A.ndim == 3 else 1
+        rows = self.b, self.sample_weight, self.l1, self.l2, self.lower, self.upper
+        return max(own, *map(len, rows))
 
 
 def describe(
@@ -133,6 +133,21 @@ def describe(
 def solve_glm(glm: Glm, x0: Any = None, limits: Limits | None = None, threads: int = 1) -> Answer:
     """Solve every problem of a `Glm`, each from x0 (n,) or (B, n) or from 0.
 
+    Parameters
+    ----------
+    glm : Glm
+        What `describe` returned.
+    x0 : array (n,) or (B, n), optional
+        Where to start; with an intercept its value may follow as entry n.
+    limits : Limits, optional
+        Tolerance, number of working sets, seconds.
+    threads : int
+        How many problems are solved at the same time.
+
+    Returns
+    -------
+    Answer
+
     Examples
     --------
     >>> import numpy as np
@@ -142,16 +157,12 @@ def solve_glm(glm: Glm, x0: Any = None, limits: Limits | None = None, threads: i
     ([2.0, 0.0], [0])
     """
     limits = Limits() if limits is None else limits
-    started = time.perf_counter()
+    until = time.perf_counter() + limits.seconds
 
-    def one(i: int) -> list[tuple[Any, ...]]:
-        left = limits.seconds - (time.perf_counter() - started)
-        start = None if x0 is None else np.asarray(x0, dtype=np.float64).reshape(-1, _width(glm))
-        first = None if start is None else start[i if len(start) > 1 else 0]
-        problem = _Problem(glm, i, first)
-        return [problem.solve(Limits(limits.tol, limits.max_iter, max(left, 0.0)))]
+    def one(i: int) -> tuple[Any, ...]:
+        return _Problem(glm, i, _row(x0, i)).solve(limits, until)
 
-    return _collect(glm, [rows[0] for rows in _each(one, glm.batch, threads)])
+    return _collect(glm, _each(one, glm.batch, threads))
 
 
 def path_glm(
@@ -162,115 +173,119 @@ def path_glm(
     Working set, Gram matrix and solution are kept from one factor to the next.
     """
     limits = Limits() if limits is None else limits
+    until = time.perf_counter() + limits.seconds
     factors = np.asarray(factors, dtype=np.float64).reshape(len(factors), -1)
-    started = time.perf_counter()
 
     def one(i: int) -> list[tuple[Any, ...]]:
-        column = factors[:, i if factors.shape[1] > 1 else 0]
-        start = None if x0 is None else np.asarray(x0, dtype=np.float64).reshape(-1, _width(glm))
-        first = None if start is None else start[i if len(start) > 1 else 0]
-        problem = _Problem(glm, i, first, column[0])
-        rows, last = [], column[0]
-        for factor in column:
-            left = limits.seconds - (time.perf_counter() - started)
-            allowed = Limits(limits.tol, limits.max_iter, max(left, 0.0))
-            rows.append(problem.solve(allowed, factor, last / factor))
-            last = factor
-        return rows
+        column = factors[:, i if factors.shape[1] > 1 else 0].tolist()
+        problem = _Problem(glm, i, _row(x0, i), column[0])
+        before = [column[0], *column[:-1]]
+        return [
+            problem.solve(limits, until, factor, last / factor)
+            for factor, last in zip(column, before, strict=True)
+        ]
 
-    by_problem = list(_each(one, glm.batch, threads))
+    by_problem = _each(one, glm.batch, threads)
     return [_collect(glm, [rows[k] for rows in by_problem]) for k in range(len(factors))]
+
+
+def _row(x0: Any, i: int) -> Array | None:
+    """The start of problem i."""
+    if x0 is None:
+        return None
+    rows = np.atleast_2d(np.asarray(x0, dtype=np.float64))
+    row: Array = rows[i if len(rows) > 1 else 0]
+    return row
 
 
 class _Problem:
     """One problem in the units in which the core solves it."""
 
     def __init__(self, glm: Glm, i: int, start: Array | None, factor: float = 1.0):
-        own = not scipy.sparse.issparse(glm.A) and glm.A.ndim == 3
-        A, self.single = (glm.A[i if len(glm.A) > 1 else 0] if own else glm.A), False
-        self.single = A.dtype == np.float32
-        b, s, l1, l2, lower, upper = (
-            v[i if len(v) > 1 else 0]
-            for v in (glm.b, glm.sample_weight, glm.l1, glm.l2, glm.lower, glm.upper)
-        )
-        self.glm, self.squares, self.n = glm, glm.loss == "squares", A.shape[1]
-        self.units = units = _Units.choose(A, b, s, l1, l2, lower, upper, self.squares)
-        A, b, s = units.scale_data(A, b, s)
-        self.l1, self.l2, self.lower, self.upper = units.scale_penalty(l1, l2, lower, upper)
-        self.level = self._level(A, b, s)
+        A = glm.A
+        if A.ndim == 3:
+            A = A[i if len(A) > 1 else 0]
+        b, s = glm.b[i if len(glm.b) > 1 else 0], glm.sample_weight
+        s = s[i if len(s) > 1 else 0]
+        rows = glm.l1, glm.l2, glm.lower, glm.upper
+        rows = tuple([v[i if len(v) > 1 else 0] for v in rows])
+        self.glm, self.n, self.squares = glm, A.shape[1], glm.loss == "squares"
+        self.single, self.units = A.dtype == np.float32, UNITS
+        if not _moderate(A, b, s, *rows):
+            self.units, self.single = _Units.choose(A, b, s, self.squares), False
+            A, b, s = self.units.scale_data(A, b, s)
+            rows = self.units.scale_penalty(*rows)
         self.mean, self.middle = None, 0.0
-        ones = glm.intercept and not self.squares
+        ones = False
         if glm.intercept:
             share = s / s.sum()
             self.mean = np.ascontiguousarray(share @ A, dtype=np.float64)
             if self.squares:
                 self.middle = float(share @ b)
                 b = b - self.middle
-        if ones:
-            free = (0.0, 0.0, -np.inf, np.inf)
-            rows = (self.l1, self.l2, self.lower, self.upper)
-            self.l1, self.l2, self.lower, self.upper = (
-                np.append(row, last) for row, last in zip(rows, free, strict=True)
-            )
-        Loss = kernel.Squares if self.squares else kernel.Logistic
-        self.penalty = kernel.Separable(*self._penalty(factor))
+            else:
+                ones = True
+                last = (0.0, 0.0, -np.inf, np.inf)
+                rows = tuple(np.append(row, end) for row, end in zip(rows, last, strict=True))
+        self.rows = rows
+        loss = kernel.Squares(b, s) if self.squares else kernel.Logistic(b, s)
+        penalty = kernel.Separable(*self._penalty(factor))
         first = None if start is None else self._inward(start)
-        self.solver = kernel.Solver(_data(A, ones, self.mean), Loss(b, s), self.penalty, first)
-        inward = _strictly_feasible(A, s, self) if self.squares else None
-        if inward is not None:
-            self.solver.point_inside(*inward)
+        self.solver = kernel.Solver(_data(A, ones, self.mean), loss, penalty, first)
+        if self.squares and penalty.has_one_sided():
+            inward = _strictly_feasible(A, s, rows, self.mean)
+            if inward is not None:
+                self.solver.point_inside(*inward)
 
-    def _penalty(self, factor: float) -> tuple[Array, Array, Array, Array]:
+    def _penalty(self, factor: float) -> tuple[Array, ...]:
         if factor == 1.0:
-            return self.l1, self.l2, self.lower, self.upper
-        return factor * self.l1, factor * self.l2, self.lower, self.upper
+            return self.rows
+        l1, l2, lower, upper = self.rows
+        return factor * l1, factor * l2, lower, upper
 
     def _inward(self, start: Array) -> Array:
         """x, with the intercept where there is one, in the core's units."""
         x: Array = start[: self.n] / self.units.x
-        if self.glm.intercept and not self.squares:
+        if self.mean is not None and not self.squares:
             last = start[self.n] if len(start) > self.n else 0.0
             x = np.append(x, last + (x @ self.mean))
         return np.ascontiguousarray(x)
 
-    def _level(self, A: Any, b: Array, s: Array) -> float:
-        """F at the feasible point nearest to 0."""
-        rest = np.clip(0.0, self.lower, self.upper)
-        z = A @ rest if rest.any() else np.zeros(len(b))
-        r = float((self.l1 * np.abs(rest) + 0.5 * (self.l2 * rest) * rest).sum())
-        if self.squares:
-            return float(0.5 * (s * (b - z) * (b - z)).sum()) + r
-        return float((s * np.logaddexp(0.0, -b * z)).sum()) + r
-
-    def solve(self, limits: Limits, factor: float = 1.0, fell: float = 1.0) -> tuple[Any, ...]:
+    def solve(
+        self, limits: Limits, until: float, factor: float = 1.0, fell: float = 1.0
+    ) -> tuple[Any, ...]:
         """x, intercept, objective, gap, status, iterations and passes for one factor."""
         solver = self.solver
         if fell != 1.0:
             solver.penalise(*self._penalty(factor))
-        status = solver.solve(limits.tol, limits.max_iter, self.level, limits.seconds, fell)
-        x = np.empty(len(self.l1))
-        solver.solution(x)
-        if self.single and self.units.trivial:
+        left = math.inf if until == math.inf else max(until - time.perf_counter(), 0.0)
+        status = solver.solve(limits.tol, limits.max_iter, left, fell)
+        if self.single:
             solver.round_to_single()
-            solver.solution(x)
-            allowed = max(limits.tol * abs(solver.objective), np.finfo(float).eps * self.level)
+            allowed = max(limits.tol * abs(solver.objective), EPS * solver.level)
             if status == 0 and solver.gap > allowed:
                 status = 1
-        gap = solver.gap
-        x, constant = self._outward(x)
-        scale = self.units.objective
+        x = np.empty(len(self.rows[0]))
+        solver.solution(x)
+        constant, scale = 0.0, self.units.objective
+        if self.mean is not None:
+            last = self.middle if self.squares else x[self.n]
+            x = x[: self.n]
+            constant = float(last - x @ self.mean) * self.units.b
+        if self.units is not UNITS:
+            x = x * self.units.x
         return (
-            x, constant, solver.objective * scale, gap * scale,
+            x, constant, solver.objective * scale, solver.gap * scale,
             status, solver.iterations, solver.passes,
         )  # fmt: skip
 
-    def _outward(self, x: Array) -> tuple[Array, float]:
-        """x and intercept in the user's units."""
-        constant = 0.0
-        if self.mean is not None:
-            last = x[self.n] if len(x) > self.n else self.middle
-            constant = float(last - x[: self.n] @ self.mean)
-        return x[: self.n] * self.units.x, constant * self.units.b
+
+def _moderate(A: Any, b: Array, s: Array, *rows: Array) -> bool:
+    """True where no square of a number overflows or vanishes, which is nearly always so."""
+    entries = A.data if scipy.sparse.issparse(A) else A
+    largest = kernel.largest_magnitude(entries) if entries.size else 0.0
+    sizes = largest == 0.0 or MODERATE[0] <= largest <= MODERATE[1]
+    return bool(sizes and kernel.are_moderate(*MODERATE, b, s, *rows))
 
 
 @dataclass(frozen=True)
@@ -283,10 +298,6 @@ class _Units:
     s: float = 1.0
 
     @property
-    def trivial(self) -> bool:
-        return isinstance(self.A, float) and self.A == self.b == self.s == 1.0
-
-    @property
     def x(self) -> Any:
         return self.b / self.A
 
@@ -295,26 +306,16 @@ class _Units:
         return self.s * self.b * self.b
 
     @staticmethod
-    def choose(A: Any, b: Array, s: Array, l1: Array, l2: Array, lower: Array, upper: Array, squares: bool) -> "_Units":
-        """1 where all numbers are of moderate size, which is nearly always."""
-        entries = A.data if scipy.sparse.issparse(A) else A
-        largest = kernel.largest_magnitude(entries) if entries.size else 0.0
-        bounds = [v[np.isfinite(v) & (v != 0)] for v in (lower, upper)]
-        sizes = [np.abs(v[v != 0]) for v in (b, s, l1, l2, *bounds)]
-        extremes = [f(v) for v in sizes if v.size for f in (np.min, np.max)]
-        extremes = [e for e in extremes if e > 0] + ([largest] if largest > 0 else [])
-        if all(MODERATE[0] <= e <= MODERATE[1] for e in extremes):
-            return _Units()
+    def choose(A: Any, b: Array, s: Array, squares: bool) -> "_Units":
+        """Units in which the largest entry of each column, of b and of s is about 1."""
         columns = abs(A).max(axis=0)
         columns = columns.toarray().ravel() if scipy.sparse.issparse(columns) else columns
         by_column = _power_of_two(np.asarray(columns, dtype=np.float64))
-        if not squares:
-            return _Units(by_column, 1.0, float(_power_of_two(s.max())))
-        return _Units(by_column, float(_power_of_two(np.abs(b).max())), float(_power_of_two(s.max())))
+        size = float(_power_of_two(np.abs(b).max())) if squares else 1.0
+        return _Units(by_column, size, float(_power_of_two(s.max())))
 
     def scale_data(self, A: Any, b: Array, s: Array) -> tuple[Any, Array, Array]:
-        if self.trivial:
-            return A, b, s
+        """A, b and the weights of the samples in these units."""
         if scipy.sparse.issparse(A):
             A = (A @ scipy.sparse.diags_array(1.0 / self.A)).tocsc()
         else:
@@ -322,13 +323,18 @@ class _Units:
         return A, b / self.b, s / self.s
 
     def scale_penalty(self, l1: Array, l2: Array, lower: Array, upper: Array) -> tuple[Array, ...]:
-        if self.trivial:
-            return l1, l2, lower, upper
+        """The penalty's numbers in these units."""
         with np.errstate(over="ignore", under="ignore"):
             return (
                 l1 / self.A / self.b / self.s, l2 / self.A / self.A / self.s,
                 lower / self.b * self.A, upper / self.b * self.A,
             )  # fmt: skip
+
+
+UNITS = _Units()
+"""Nothing is rescaled."""
+
+EPS = float(np.finfo(np.float64).eps)
 
 
 def _power_of_two(size: Any) -> Any:
@@ -337,16 +343,16 @@ def _power_of_two(size: Any) -> Any:
     return np.where(np.asarray(size) > 0, np.ldexp(1.0, exponent), 1.0)
 
 
-def _strictly_feasible(A: Any, s: Array, problem: _Problem) -> tuple[Array, Array] | None:
+def _strictly_feasible(
+    A: Any, s: Array, rows: tuple[Array, ...], mean: Array | None
+) -> tuple[Array, Array] | None:
     """A direction p with A^T (s p) < 0 on the columns that have a lower bound alone, if any has.
 
     The dual of non-negative least squares has no scaling that makes a point feasible; moving
     along p does. The sum of the columns, each of length 1, serves where their angles are acute.
     """
-    one_sided = (problem.l1 == 0) & (problem.l2 == 0) & (problem.upper == np.inf)
-    one_sided &= problem.lower > -np.inf
-    if not one_sided.any():
-        return None
+    l1, l2, lower, upper = rows
+    one_sided = (l1 == 0) & (l2 == 0) & (upper == np.inf) & (lower > -np.inf)
     square = A.multiply(A).sum(axis=0) if scipy.sparse.issparse(A) else np.einsum("ij,ij->j", A, A)
     length = np.sqrt(np.asarray(square, dtype=np.float64).ravel())
     needed = one_sided & (length > 0)
@@ -356,7 +362,6 @@ def _strictly_feasible(A: Any, s: Array, problem: _Problem) -> tuple[Array, Arra
 
     def slopes(combination: Array) -> tuple[Array, Array]:
         p = -np.asarray(A @ combination, dtype=np.float64)
-        mean = problem.mean
         p = p if mean is None else p + mean @ combination
         weighted = s * p
         slope = np.asarray(weighted @ A, dtype=np.float64)
@@ -367,7 +372,7 @@ def _strictly_feasible(A: Any, s: Array, problem: _Problem) -> tuple[Array, Arra
         return bool((slope[needed] < -1e-12 * length[needed] * size).all())
 
     p, slope = slopes(weights)
-    if not inside(p, slope) and problem.mean is None:
+    if not inside(p, slope) and mean is None:
         p, slope = slopes(_nearest_to_zero(A, s, needed, weights))
     if not inside(p, slope):
         return None
@@ -390,7 +395,7 @@ def _nearest_to_zero(A: Any, s: Array, needed: Any, weights: Array) -> Array:
     penalty = kernel.Separable(zeros, zeros, zeros, free)
     loss = kernel.Squares(target, np.ones(len(target)))
     solver = kernel.Solver(kernel.Dense(np.asfortranarray(stacked)), loss, penalty)
-    solver.solve(1e-10, 200, 0.5)
+    solver.solve(1e-10, 200)
     combination, found = np.zeros(len(weights)), np.empty(stacked.shape[1])
     solver.solution(found)
     combination[needed] = found
@@ -398,18 +403,19 @@ def _nearest_to_zero(A: Any, s: Array, needed: Any, weights: Array) -> Array:
 
 
 def _layout(A: Any) -> Any:
-    if scipy.sparse.issparse(A):
-        A = A.tocsc()
-        if not A.has_canonical_format:
-            A = A.copy()
-            A.sum_duplicates()
-        return A
-    A = np.asarray(A)
-    if A.dtype not in (np.float32, np.float64):
-        A = A.astype(np.float64)
-    slices = A if A.ndim == 3 else A[None]
-    good = slices[0].flags.c_contiguous or slices[0].flags.f_contiguous
-    return A if good else np.ascontiguousarray(A)
+    if isinstance(A, np.ndarray):
+        if A.dtype not in (np.float32, np.float64):
+            A = A.astype(np.float64)
+        first = A if A.ndim == 2 else A[0]
+        good = first.flags.c_contiguous or first.flags.f_contiguous
+        return A if good else np.ascontiguousarray(A)
+    if not scipy.sparse.issparse(A):
+        return _layout(np.asarray(A))
+    A = A.tocsc()
+    if not A.has_canonical_format:
+        A = A.copy()
+        A.sum_duplicates()
+    return A
 
 
 def _data(A: Any, intercept: bool, mean: Array | None) -> Any:
@@ -420,26 +426,21 @@ def _data(A: Any, intercept: bool, mean: Array | None) -> Any:
     return kernel.Dense(A, intercept, mean)
 
 
-def _width(glm: Glm) -> int:
-    n: int = glm.A.shape[-1]
-    return n
-
-
-def _each(
-    one: Callable[[int], list[tuple[Any, ...]]], batch: int, threads: int
-) -> Iterator[list[tuple[Any, ...]]]:
+def _each(one: Callable[[int], Any], batch: int, threads: int) -> list[Any]:
     """`one` of every problem, by several threads where there are several problems."""
     workers = min(threads, batch, os.cpu_count() or 1)
     if workers <= 1:
-        return map(one, range(batch))
+        return [one(i) for i in range(batch)]
     with ThreadPoolExecutor(workers) as pool:
-        return iter(list(pool.map(one, range(batch))))
+        return list(pool.map(one, range(batch)))
 
 
 def _collect(glm: Glm, rows: list[tuple[Any, ...]]) -> Answer:
     x, constant, objective, gap, status, iterations, passes = zip(*rows, strict=True)
+    precision = np.float32 if glm.A.dtype == np.float32 else np.float64
+    points = x[0][None] if len(x) == 1 else np.array(x)
     return Answer(
-        np.array(x, dtype=glm.A.dtype if glm.A.dtype == np.float32 else np.float64),
+        points.astype(precision, copy=False),
         np.array(constant), np.array(objective), np.array(gap),
         np.array(status, dtype=np.int8), np.array(iterations), np.array(passes),
     )  # fmt: skip

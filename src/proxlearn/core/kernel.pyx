@@ -3,6 +3,8 @@
 
 import numpy as np
 
+cimport numpy as cnp
+
 from libc.float cimport DBL_EPSILON
 from libc.math cimport INFINITY, copysign, fabs, isfinite, sqrt
 from libc.stdlib cimport free, malloc, realloc
@@ -10,6 +12,9 @@ from libc.string cimport memcmp, memcpy, memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 from scipy.linalg.cython_blas cimport dgemm, dgemv, dsyrk
 from scipy.linalg.cython_lapack cimport dpotrf, dpotrs
+
+
+cnp.import_array()
 
 
 cdef extern from "maths.h" nogil:
@@ -48,8 +53,26 @@ include "loop.pxi"
 
 
 def largest_magnitude(array):
-    """The largest absolute value of a contiguous array of float32 or float64; NaN if one is NaN."""
-    cdef Py_ssize_t address = array.ctypes.data, count = array.size
+    """The largest absolute value of an array of float32 or float64, contiguous in either order.
+
+    NaN if one of its entries is NaN or infinite.
+    """
+    cdef void *entries = cnp.PyArray_DATA(array)
+    cdef Py_ssize_t count = array.size
     if array.dtype == np.float32:
-        return largest_float(<float *> address, count)
-    return largest_double(<double *> address, count)
+        return largest_float(<float *> entries, count)
+    return largest_double(<double *> entries, count)
+
+
+def are_moderate(double low, double high, *arrays):
+    """True where all finite numbers of float64 arrays are 0 or have a size from low to high."""
+    cdef Py_ssize_t i, count
+    cdef double *entries
+    cdef double size
+    for array in arrays:
+        entries, count = <double *> cnp.PyArray_DATA(array), array.size
+        for i in range(count):
+            size = fabs(entries[i])
+            if (size < low and size != 0.0) or (high < size < INFINITY):
+                return False
+    return True

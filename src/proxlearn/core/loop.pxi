@@ -18,6 +18,7 @@ cdef enum:
 
 cdef enum:
     FIRST_COLUMNS = 10   # Columns that join at least; the square root of n where that is more.
+    MOST_IDLE_MODELS = 6 # Models in a row that do not halve the violations: rounding stands in the way.
     MOST_MODELS = 50     # Models of a loss that is not quadratic, for one working set.
 
 
@@ -56,7 +57,8 @@ cdef class Solver:
     cdef double *direction  # (m,): a strictly feasible direction of the dual, or NULL
     cdef double *slope      # (n,): A^T (s direction)
     cdef double *moved      # (n,): c at the dual point that was moved along it
-    cdef readonly double objective, bound, gap, worst, scale, level
+    cdef readonly double objective, bound, gap, worst, scale
+    cdef readonly double level  # F at the feasible point nearest to 0
     cdef readonly Py_ssize_t iterations, models
     cdef readonly double passes
     cdef readonly int status
@@ -80,7 +82,11 @@ cdef class Solver:
             if f.s[j] != 1.0:
                 self.unit_weights = False
         self.homogeneous = r.is_homogeneous()
-        self.restart(start)
+        self.restart()
+        self.A.predict(self.v, self.z)
+        self.level = self.f.value(self.z, NULL, 0.0) + self.penalty_value()
+        if start is not None:
+            self.restart(start)
 
     def __dealloc__(self):
         for pointer in (<size_t> self.x, <size_t> self.c, <size_t> self.score, <size_t> self.picked,
@@ -146,14 +152,13 @@ cdef class Solver:
             self.model.penalise(p, self.r, self.A.index[self.live[p]])
         self.model.forget_factor()
 
-    def solve(self, double tol, Py_ssize_t max_iter, double level, double seconds=INFINITY, double anticipate=1.0):
+    def solve(self, double tol, Py_ssize_t max_iter, double seconds=INFINITY, double anticipate=1.0):
         """Run until the gap is at most tol times the objective.
 
-        `level` is F(0), or F at the feasible point nearest to 0: a gap of machine precision
-        times it is always enough. `anticipate` is the factor by which l1 fell since the last solve.
+        A gap of machine precision times F at 0, or at the feasible point nearest to it, is always
+        enough. `anticipate` is the factor by which l1 fell since the last solve.
         """
         cdef double until = now() + seconds
-        self.level = level
         self.iterations = self.models = 0
         self.passes = 0.0
         with nogil:
@@ -167,7 +172,7 @@ cdef class Solver:
         self.list_free()
         if not self.correlated and self.A.k > 0:
             self.evaluate()
-            self.improve(0.0, 1e-2, until)
+            self.improve(-1e-3, 0.1, until)
         while True:
             self.certify()
             if not isfinite(self.objective):
@@ -445,13 +450,21 @@ cdef class Solver:
         return 0
 
     cdef int improve(self, double target, double forcing, double until) except -1 nogil:
-        """Minimise F over the working set until its violations are at most `target`."""
-        cdef Py_ssize_t t, p, i
-        cdef double worst, last = INFINITY
+        """Minimise F over the working set until its violations are at most `target`.
+
+        A negative target is relative to the violations at the start. Each model is solved until
+        its violations are `forcing` times those at its start.
+        """
+        cdef Py_ssize_t t, p, i, idle = 0
+        cdef double worst, last = INFINITY, least = INFINITY
         cdef bint again = False
         for t in range(MOST_MODELS):
             worst = self.survey_working()
-            if worst <= target or now() >= until:
+            if target < 0.0:
+                target = -target * worst
+            idle = 0 if worst < 0.5 * least else idle + 1
+            least = min(least, worst)
+            if worst <= target or idle >= MOST_IDLE_MODELS or now() >= until:
                 break
             self.correlated = False
             again = t > 0 and worst <= REUSE * last and self.covers()
@@ -483,11 +496,15 @@ cdef class Solver:
         for i in range(self.live_count):
             p = self.live[i]
             w = self.v[p]
-            self.d[p] = self.model.w[i] - w
-            slope -= self.g[p] * self.d[p]
+            new = self.model.w[i]
+            self.d[p] = new - w
+            # Terms that nearly cancel are subtracted first, so that a tiny slope keeps its sign.
+            if w * new > 0:
+                slope += (copysign(self.model.l1[i], w) - self.g[p]) * self.d[p]
+            else:
+                slope += self.model.l1[i] * (fabs(new) - fabs(w)) - self.g[p] * self.d[p]
+            slope += 0.5 * (self.model.l2[i] * (new + w)) * self.d[p]
             r_old += self.model.l1[i] * fabs(w) + 0.5 * (self.model.l2[i] * w) * w
-            slope += self.model.l1[i] * fabs(self.model.w[i]) + 0.5 * (self.model.l2[i] * self.model.w[i]) * self.model.w[i]
-        slope -= r_old
         if not slope < 0.0:
             return False
         self.A.predict(self.d, self.dz)

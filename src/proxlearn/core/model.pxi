@@ -8,6 +8,7 @@ cdef enum:
     SWEEPS = 10         # Sweeps of coordinate descent between two Newton steps.
     LARGE = 100         # With more active variables a factorisation costs more than a few sweeps, and is
                         # left out where the sweeps alone reach the tolerance.
+    MOST_IDLE = 20      # Rounds in a row that do not reduce the violations: rounding stands in the way.
     MOST_ROUNDS = 200   # Rounds of sweeps and a Newton step; a model that needs more is left as it is.
 
 
@@ -131,8 +132,8 @@ cdef class Model:
 
         Returns the largest violation that is left.
         """
-        cdef Py_ssize_t rounds, sweep, p, i, count
-        cdef double worst = 0.0, fell, most
+        cdef Py_ssize_t rounds, sweep, p, i, count, idle = 0
+        cdef double worst = 0.0, least = INFINITY, fell, most
         for rounds in range(MOST_ROUNDS):
             most = 0.0
             for p in range(self.k):
@@ -153,7 +154,9 @@ cdef class Model:
             if count > 0:
                 self.newton_step()
             worst = self.violation()
-            if worst <= tol:
+            idle = 0 if worst < 0.9 * least else idle + 1
+            least = min(least, worst)
+            if worst <= tol or most == 0.0 or idle >= MOST_IDLE:
                 break
         return worst
 

@@ -39,6 +39,14 @@ cdef class Separable:
                 t = self.l1[j] / fabs(c[j])
         return t
 
+    def has_one_sided(self):
+        """True where a coordinate has no penalty but one bound, as in non-negative least squares."""
+        cdef Py_ssize_t j
+        for j in range(self.n):
+            if self.l1[j] == 0 and self.l2[j] == 0 and self.upper[j] == INFINITY and self.lower[j] > -INFINITY:
+                return True
+        return False
+
     cdef bint is_homogeneous(self) noexcept nogil:
         """True where r* is 0 wherever it is finite: no quadratic part, and no bounds but 0."""
         cdef Py_ssize_t j
