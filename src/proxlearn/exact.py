@@ -184,4 +184,5 @@ def in_library(problem: Problem, answer: Answer) -> Answer:
         return Answer(*parts)
     from proxlearn.tensors import as_tensor
 
-    return Answer(*(as_tensor(part) for part in parts))
+    tensors: tuple[Any, ...] = tuple(as_tensor(part) for part in parts)
+    return Answer(*tensors)
