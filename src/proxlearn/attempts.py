@@ -116,5 +116,5 @@ def _found(problem: Problem, result: Polished, rows: Tensor) -> Found:
         objective, cost = exact.objective(x.double()), cost + 0.5
         if problem.r.level() is None:  # no gap: the residual may decide
             at, cost = exact.f.evaluate(x.double()), cost + 0.5
-    residual = exact.residual(at)
+    residual = exact.rounded_residual(at)
     return Found(rows, x, objective, result.lower, residual, cost.ceil().to(torch.int64))

@@ -20,6 +20,8 @@ class Certificate:
     """F(x), (B,)."""
     gap: Tensor
     """An upper bound on F(x) - F*, (B,); infinite where none is known."""
+    residual: Tensor | None = None
+    """Length of the prox-gradient map with what rounding may hide of it, (B,), if asked for."""
 
 
 def lower_bound(problem: Problem, e: Evaluation) -> Tensor:
@@ -36,48 +38,60 @@ def lower_bound(problem: Problem, e: Evaluation) -> Tensor:
     return -problem.f.conjugate(e, s) - problem.r.conjugate(-s[:, None] * e.grad)
 
 
+def nearest_to_zero(problem: Problem) -> Tensor:
+    """The penalty's point nearest 0, where a solve starts by default, (B, n)."""
+    zero = torch.zeros(problem.batch, problem.n, dtype=problem.dtype, device=problem.device)
+    return problem.r.prox(zero, torch.ones_like(zero[:, :1]))
+
+
 def at_zero(problem: Problem) -> Tensor:
     """F at the penalty's point nearest 0, (B,), the scale of an optimum of 0; 0 if infinite."""
-    zero = torch.zeros(problem.batch, problem.n, dtype=problem.dtype, device=problem.device)
-    nearest = problem.r.prox(zero, torch.ones_like(zero[:, :1]))
+    nearest = nearest_to_zero(problem)
     at = problem.f.value(nearest) if bool((nearest != 0).any()) else problem.f.value_at_zero()
     value = (at + problem.r.value(nearest)).double()
     return torch.where(value.isfinite(), value, 0.0)
 
 
-def certificate(problem: Problem, x: Tensor) -> Certificate:
-    """Objective, gap and residual at x (B, n), in float64 whatever the problem's precision.
+def certificate(problem: Problem, x: Tensor, with_residual: bool) -> Certificate:
+    """Objective and gap at x (B, n), in float64 whatever the problem's precision.
 
+    With `with_residual` also the length of the prox-gradient map, from the same evaluation of f.
     Converts at most 64 instances at a time, so that memory stays bounded.
     """
     if problem.dtype == torch.float64:
-        return _certificate(problem, x)
+        return _certificate(problem, x, with_residual)
     if problem.f.batch == 1:
-        return _certificate(problem.to(torch.float64), x.double())
+        return _certificate(problem.to(torch.float64), x.double(), with_residual)
     parts = []
     for rows in torch.arange(len(x), device=x.device).split(64):
         exact = problem.select(rows).to(torch.float64)
-        parts.append(_certificate(exact, x[rows].double()))
-    return Certificate(torch.cat([c.objective for c in parts]), torch.cat([c.gap for c in parts]))
+        parts.append(_certificate(exact, x[rows].double(), with_residual))
+    residuals = [c.residual for c in parts if c.residual is not None]
+    return Certificate(
+        torch.cat([c.objective for c in parts]),
+        torch.cat([c.gap for c in parts]),
+        torch.cat(residuals) if with_residual else None,
+    )
 
 
-def _certificate(problem: Problem, x: Tensor) -> Certificate:
+def _certificate(problem: Problem, x: Tensor, with_residual: bool) -> Certificate:
     e = problem.f.evaluate(x)
     objective = e.value + problem.r.value(x)
-    return Certificate(objective, gap(problem, objective, lower_bound(problem, e)))
+    known = gap(problem, objective, lower_bound(problem, e))
+    return Certificate(objective, known, rounded_residual(problem, e) if with_residual else None)
 
 
 def gap(problem: Problem, objective: Tensor, lower: Tensor) -> Tensor:
     """F(x) - lower as a certified gap, (B,): >= 0, infinite where nothing is known.
 
-    Losses and penalties are never negative. So an F(x) that is rounding against F(0) is its own
-    gap where no lower bound is known.
+    Losses of A x and penalties are never negative. So where F(x) is rounding against F(0), it
+    is a gap itself, and better than what rounding leaves of other bounds.
     """
     known = (objective - lower).clamp(min=0)
     known = torch.where(known.isnan(), torch.inf, known)
     if isinstance(problem.f, GLM):
-        zero = known.isinf() & (objective <= problem.allowed_gap(0.0, objective))
-        known = torch.where(zero, objective, known)
+        tiny = objective <= problem.allowed_gap(0.0, objective)
+        known = torch.where(tiny, torch.minimum(known, objective), known)
     return known
 
 
@@ -90,18 +104,10 @@ def residual(problem: Problem, e: Evaluation) -> Tensor:
     return length((e.point - problem.r.prox(e.point - step * e.grad, step)) / step)
 
 
-def residual_at(problem: Problem, x: Tensor) -> Tensor:
-    """The same at x (B, n) in float64, (B,), with what the rounding of y - grad f/L may hide.
-
-    Converts at most 64 instances at a time, so that memory stays bounded.
-    """
-    parts = []
-    for rows in torch.arange(len(x), device=x.device).split(64):
-        exact = problem.select(rows).to(torch.float64)
-        e = exact.f.evaluate(x[rows].double())
-        hidden = torch.finfo(torch.float64).eps * length(e.point) / exact.safe_step()[:, 0]
-        parts.append(residual(exact, e) + hidden)
-    return torch.cat(parts)
+def rounded_residual(problem: Problem, e: Evaluation) -> Tensor:
+    """The same with what the rounding of y - grad f(y)/L may hide, (B,)."""
+    hidden = torch.finfo(e.point.dtype).eps * length(e.point) / problem.safe_step()[:, 0]
+    return residual(problem, e) + hidden
 
 
 def strictly_feasible(problem: Problem, e: Evaluation) -> Evaluation:
@@ -122,7 +128,9 @@ def strictly_feasible(problem: Problem, e: Evaluation) -> Evaluation:
     v, pulled, norms = (part.to(e.grad.dtype) for part in direction)
     u = e.dual.flatten(1)
     counts = (sides != 0) & (norms > 0)
-    rounding = (8 + u.shape[1] ** 0.5) * torch.finfo(u.dtype).eps
+    # Rounding errors of a dot product hardly ever add up: they are eps |a_j| |u| / sqrt(m) or
+    # so. Where they may all have one sign, for m <= 8, four times eps |a_j| |u| is a bound.
+    rounding = 4 * torch.finfo(u.dtype).eps
     needed = (rounding * length(u)[:, None] * norms - sides * e.grad) / (sides * pulled)
     theta = torch.where(counts, needed, 0.0).amax(-1, keepdim=True).clamp(min=0)
     moved = u + theta * v
@@ -150,11 +158,17 @@ def balanced(problem: Problem, e: Evaluation) -> Evaluation:
     if free is None or not isinstance(problem.f, GLM) or e.dual is None:
         return e
     free = free.expand(problem.batch, -1)
+    index = free.any(0).nonzero()[:, 0]
     columns = []
-    for j in free.any(0).nonzero()[:, 0]:
+    for j in index:
         unit = torch.zeros_like(e.grad)
         unit[:, j] = free[:, j].to(unit.dtype)
-        columns.append(problem.f.predict(unit))
+        column = problem.f.predict(unit)
+        # Each in its own unit: columns of very different sizes are balanced one as well as
+        # the other, and their squares stay in the range of the dtype.
+        size = column.flatten(1).abs().amax(-1)
+        size = torch.where(size > 0, size, 1.0)
+        columns.append(column / size.reshape(-1, *[1] * (column.ndim - 1)))
     Z = torch.stack(columns, 1).flatten(2)  # (B, k, m)
     HZ = torch.stack([problem.f.hessian_product(e.dual, z) for z in columns], 1).flatten(2)
     u = e.dual.flatten(1)
@@ -163,9 +177,12 @@ def balanced(problem: Problem, e: Evaluation) -> Evaluation:
         w = inverse @ (Z @ dual[:, :, None])
         dual = dual - (HZ.mT @ w)[:, :, 0]
     grad = problem.f.pull(dual.reshape(e.dual.shape))
-    # What is left on the free coordinates is rounding, if it is small against what cancelled.
-    noise = 1e3 * torch.finfo(grad.dtype).eps * (Z.abs() @ u.abs()[:, :, None]).amax((1, 2))
-    grad = torch.where(free & (grad.abs() <= noise[:, None]), torch.zeros_like(grad), grad)
+    # What is left on a free coordinate is rounding, if it is small against what cancelled.
+    left = (Z @ dual[:, :, None])[:, :, 0].abs()
+    noise = 1e3 * torch.finfo(grad.dtype).eps * (Z.abs() @ u.abs()[:, :, None])[:, :, 0]
+    zero = torch.zeros_like(free)
+    zero[:, index] = (left <= noise) & free[:, index]
+    grad = torch.where(zero, torch.zeros_like(grad), grad)
     return Evaluation(e.point, e.value, grad, dual.reshape(e.dual.shape))
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from proxlearn.optimizers import Optimizer
 from proxlearn.powers import times_power
 from proxlearn.problem import Problem
 from proxlearn.rules import Learnable
-from proxlearn.safeguard import Safeguarded, SafeState
+from proxlearn.safeguard import Safeguarded, SafeState, looks
 from proxlearn.smooth import GLM
 from proxlearn.solution import History, Solution, Status
 from proxlearn.tensors import start_point
@@ -136,12 +136,17 @@ class _Run:
         self.k = 0
         self.next_check = torch.zeros(B, dtype=torch.int64, device=device)
         self.wait = torch.ones(B, dtype=torch.int64, device=device)
-        self.costly = problem.r.free() is not None
+        free = problem.r.free()
+        self.costly = free is not None
+        # A product with each unpenalised column and one with A^T, two of which are a gradient.
+        self.look = 0 if free is None else (int(free.any(0).sum()) + 2) // 2
         self.lower = torch.full((B,), -torch.inf, dtype=torch.float64, device=device)
         self.attempts = Attempts(problem)
         self.gradient = int(not problem.f.gradients_are_free)
         # Losses of A x with a penalty like l1 have a gap: nothing less than it will do.
         self.gapless = not (isinstance(problem.f, GLM) and problem.r.level() is not None)
+        if tol > 0 and not bool((problem.nearest_to_zero() == 0).all()):
+            self.grad_evals += self.gradient  # F there, the scale of an optimum of 0
         self.rows: list[tuple[Tensor, Tensor, Tensor, float]] | None = [] if record else None
         self.exact = problem.to(torch.float64) if record else None
         self._record()
@@ -166,7 +171,11 @@ class _Run:
         x = torch.where(broken[:, None], last, self.state.x)
         self.x[self.working()] = x[~self.ended]
         self._end(broken, Status.NUMERICAL_ERROR)
-        if self.tol > 0 and (not self.costly or self.k % COSTLY_CHECK_EVERY == 0):
+        due = self.tol > 0 and (not self.costly or self.k % COSTLY_CHECK_EVERY == 0)
+        looked = looks(self.k) if isinstance(self.state, SafeState) else due
+        if looked:
+            self.grad_evals[self.working()] += self.look
+        if due:
             lower = self._lower()
             self._end(self._verified(self._claimed(upper, lower) & ~self.ended), Status.SOLVED)
             if self.attempts.possible:
@@ -257,7 +266,7 @@ class _Run:
             return claimed
         where = self.index[local]
         holds = self._certify(self.problem.select(local), where)[1]
-        self.grad_evals[where] += self.gradient
+        self.grad_evals[where] += self.gradient + self.look
         failed = where[~holds]
         self.next_check[failed] = self.k + self.wait[failed]
         self.wait[failed] = (2 * self.wait[failed]).clamp(max=64)
@@ -266,13 +275,14 @@ class _Run:
     def _certify(self, problem: Problem, where: Tensor) -> tuple[Certificate, Tensor]:
         """The certificate at x of the instances `where`, and whether it meets the tolerance."""
         x = self.x[where]
-        c = problem.certificate(x)
+        c = problem.certificate(x, residual=self.gapless)
         known = (c.objective - self.lower[where]).clamp(min=0)
-        c = Certificate(c.objective, torch.fmin(c.gap, known))
+        c = replace(c, gap=torch.fmin(c.gap, known))
         holds = (c.gap <= problem.allowed_gap(self.tol, c.objective)) & c.objective.isfinite()
         unknown = c.gap.isinf()
         if self.gapless and bool(unknown.any()):
-            small = problem.residual_at(x) <= self.tol * self._scale[where]
+            assert c.residual is not None
+            small = c.residual <= self.tol * self._scale[where]
             holds = holds | (unknown & c.objective.isfinite() & small)
         return c, holds
 
@@ -287,14 +297,15 @@ class _Run:
         self.paused += time.perf_counter() - began
 
     def solution(self, unfinished: Status) -> Solution:
-        """Everything certified; an instance that ran out but meets the tolerance is SOLVED."""
+        """Everything certified; SOLVED is what meets the tolerance here, at the returned x."""
         seconds = self.seconds()
         self._take_best()
         everything = torch.arange(self.whole.batch, device=self.index.device)
         c, holds = self._certify(self.whole, everything)
         status = []
         for old, met in zip(self.status, holds.tolist(), strict=True):
-            status.append(old or (Status.SOLVED if met else unfinished))
+            good = Status.SOLVED if met else unfinished
+            status.append(old if old == Status.NUMERICAL_ERROR else good)
         return Solution(
             x=self.x[0] if self.whole.single else self.x,
             objective=c.objective,
@@ -319,6 +330,7 @@ class _Run:
         if isinstance(self.state, SafeState):
             others.append(self.state.best[local])
         for other in others:
+            self.grad_evals[rows] += self.gradient  # two products with A
             there, at_x = problem.objective(other), problem.objective(self.x[rows])
             # Values that differ by rounding say nothing, and the last x has the better dual point.
             better = there < at_x - 10 * torch.finfo(at_x.dtype).eps * at_x.abs()

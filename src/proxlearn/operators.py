@@ -191,15 +191,15 @@ class Dense(Operator):
 
     @cached_property
     def _largest(self) -> Tensor:
-        A = self.A.reshape(self.batch, -1)
-        return torch.maximum(A.amax(-1), -A.amin(-1))
+        (A,) = self.numbers()
+        return torch.maximum(A.amax((1, 2)), -A.amin((1, 2)))
 
     def largest(self) -> Tensor:
         return self._largest
 
     def times_power(self, e: Tensor) -> "Dense":
         (A,) = self.numbers()
-        return Dense(times_power(A, e[: self.batch]))
+        return Dense(times_power(A, e[: self.batch])) if bool(e.any()) else self
 
     def numbers(self) -> list[Tensor]:
         return [self.A if self.A.ndim == 3 else self.A[None]]
@@ -319,9 +319,10 @@ class Sparse(Operator):
         return self._largest
 
     def times_power(self, e: Tensor) -> "Sparse":
-        return Sparse(
-            *(_csr_like(A, times_power(A.values()[None], e[:1])[0]) for A in (self.A, self.At))
-        )
+        if not bool(e.any()):
+            return self
+        both = (self.A, self.At)
+        return Sparse(*(_csr_like(A, times_power(A.values()[None], e[:1])[0]) for A in both))
 
     def numbers(self) -> list[Tensor]:
         return [self.A.values()[None]]

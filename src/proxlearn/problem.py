@@ -146,6 +146,12 @@ class Problem:
         linear, square = (e.grad * d).sum(-1), d.square().sum(-1)
         return e.value + linear + 0.5 * self.lipschitz() * square + self.r.value(x)
 
+    def nearest_to_zero(self) -> "Tensor":
+        """The penalty's point nearest 0, where a solve starts by default, (B, n)."""
+        from proxlearn.certificates import nearest_to_zero
+
+        return nearest_to_zero(self)
+
     @cached_property
     def at_zero(self) -> "Tensor":
         """F at the penalty's point nearest 0, (B,), the scale of an optimum of 0; 0 if infinite."""
@@ -164,11 +170,14 @@ class Problem:
 
         return lower_bound(self, e)
 
-    def certificate(self, x: "Tensor") -> "Certificate":
-        """Objective and gap at x (B, n), in float64 whatever the problem's precision."""
+    def certificate(self, x: "Tensor", residual: bool = False) -> "Certificate":
+        """Objective and gap at x (B, n), in float64 whatever the problem's precision.
+
+        With `residual` also the length of the prox-gradient map, from the same evaluation of f.
+        """
         from proxlearn.certificates import certificate
 
-        return certificate(self, x)
+        return certificate(self, x, residual)
 
     def gap(self, objective: "Tensor", lower: "Tensor") -> "Tensor":
         """F(x) - lower as a certified gap, (B,): >= 0, infinite where nothing is known."""
@@ -181,12 +190,6 @@ class Problem:
         from proxlearn.certificates import residual
 
         return residual(self, e)
-
-    def residual_at(self, x: "Tensor") -> "Tensor":
-        """The same at x (B, n) in float64, (B,)."""
-        from proxlearn.certificates import residual_at
-
-        return residual_at(self, x)
 
 
 def require_problem(value: Any) -> None:

@@ -38,9 +38,16 @@ def solve(
 ) -> Solution:
     """Minimise F for every instance of a problem.
 
-    An instance is SOLVED when its certified gap is at most ``tol * |F(x)|``, or at most the machine
-    precision times F(0) where the optimum is 0 or nearly so. Where no gap is known it is SOLVED
-    when the optimality conditions hold up to `tol`, and `gap` is infinite.
+    An instance is SOLVED when its certified gap is at most ``max(tol * |F(x)|, eps * |F(0)|)``,
+    where eps is the machine precision of float64 and F(0) the objective at the penalty's point
+    nearest 0. The second term is what SOLVED means where the optimum is 0 or nearly so, as in an
+    exact fit: rounding hides anything smaller.
+
+    Where no gap is known, `gap` is infinite, and an instance is SOLVED when the optimality
+    conditions hold up to `tol` times the gradient at 0. That is the case for a smooth f without a
+    penalty, for f given as a function or as a quadratic with some penalties, and for one-sided
+    constraints such as NNLS where the columns of A leave the dual without an interior
+    (`proxlearn.interior`) or A is matrix-free.
 
     Parameters
     ----------

@@ -132,7 +132,6 @@ def start_point(problem: Problem, x0: Any) -> Tensor:
     """x0 as (B, n) in the problem's precision; the penalty's own minimiser nearest 0 by default."""
     B, n = problem.batch, problem.n
     if x0 is None:
-        zero = torch.zeros(B, n, dtype=problem.dtype, device=problem.device)
-        return problem.r.prox(zero, torch.ones_like(zero[:, :1]))
+        return problem.nearest_to_zero()
     start = as_tensor(to_start(x0, B, n)).to(dtype=problem.dtype, device=problem.device)
     return start.expand(B, n).clone()

@@ -37,6 +37,35 @@ def test_value_is_the_formula(name):
         np.testing.assert_allclose(row.penalty.value(x), expected, rtol=1e-12)
 
 
+@over_rows
+def test_other_units_are_the_same_penalty(name):
+    row = ROWS[name](N)
+    k, lam = torch.tensor([3, -7, 40]), torch.tensor([-5, 20, 0])
+    scaled = row.penalty.in_units(k, lam)
+    for x in (points_in_the_domain(row, 0), 3 * gaussian(B, N, seed=1)):
+        inner = x * torch.exp2(-k.double())[:, None]
+        expected = torch.exp2(-lam.double()) * row.penalty.value(x)
+        torch.testing.assert_close(scaled.value(inner), expected, rtol=1e-14, atol=0)
+        moved = torch.exp2(k.double())[:, None] * scaled.prox(inner, torch.ones(B, 1).double())
+        p = torch.exp2((2 * k - lam).double())[:, None]
+        torch.testing.assert_close(moved, row.penalty.prox(x, p), **CLOSE)
+
+
+@over_rows
+def test_sides_are_where_the_conjugate_is_infinite_at_once(name):
+    row = ROWS[name](N)
+    sides = row.penalty.sides()
+    if sides is None:
+        return
+    sides = sides.double().expand(B, N)
+    for j in range(N):
+        for sign in (-1.0, 1.0):
+            v = torch.zeros(B, N, dtype=torch.float64)
+            v[:, j] = 1e-9 * sign
+            infinite = row.penalty.conjugate(v).isinf()
+            assert torch.equal(infinite, sides[:, j] == sign)
+
+
 @pytest.mark.parametrize("name", CONSTRAINTS)
 def test_value_is_infinite_outside_the_set(name):
     row = ROWS[name](N)

@@ -37,6 +37,25 @@ def test_value_and_gradient_equal_the_formula(name, scale):
     assert torch.equal(f.evaluate(x).point, x)
 
 
+@over_glms
+def test_other_units_are_the_same_term(name):
+    f = ROWS[name]().f
+    if f.A.largest() is None:
+        return  # a matrix-free operator keeps no entries to scale
+    shared = f.A.batch == 1
+    k, c = (9, -4) if shared else (torch.arange(B) - 20, torch.arange(B))
+    zero = torch.zeros(B, dtype=torch.int64)
+    power = 2 * (zero + c) if isinstance(f, LeastSquares) else zero
+    variable = zero + k + (power // 2 if isinstance(f, LeastSquares) else 0)
+    scaled = f.in_units(variable, power)
+    x = gaussian(B, f.n)
+    inner = x * torch.exp2(-variable.double())[:, None]
+    expected = torch.exp2(-power.double()) * f.value(x)
+    torch.testing.assert_close(scaled.value(inner), expected, rtol=1e-13, atol=0)
+    zeros = torch.zeros(f.batch, f.n, dtype=torch.float64)
+    torch.testing.assert_close(f.value_at_zero(), f.value(zeros), rtol=1e-14, atol=0)
+
+
 @over_rows
 def test_convex_along_random_segments(name):
     f = ROWS[name]().f

@@ -1,0 +1,127 @@
+"""Is every SOLVED true? Recomputed in extended precision, without the package."""
+
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import proxlearn as pl
+from fuzz.draw import Instance, draw
+from fuzz.plain import EPS, LONG, Plain
+
+TINY = 1e-307
+"""Below the smallest normal number of float64, objectives and gaps are rounded to its multiples."""
+
+
+@dataclass
+class Verdict:
+    """What became of one drawn problem."""
+
+    kind: str
+    text: str
+    statuses: list[str] = field(default_factory=list)
+    """Of its instances."""
+    notes: list[str] = field(default_factory=list)
+    """"no gap" for a SOLVED without one, "rounding" for a SOLVED that is above the tolerance by no
+    more than rounding, "unproven" where neither a better point nor a lower bound was found."""
+    wrong: list[str] = field(default_factory=list)
+
+
+def run(seed: int, number: int, **options) -> Verdict:
+    """Draw, solve and check one problem; an exception or warning other than InputError is wrong."""
+    instance = draw(seed, number)
+    verdict = Verdict(instance.kind, f"{number}: {instance.text}")
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            solution = pl.solve(instance.build(), tol=instance.tol, **options)
+        except pl.InputError as error:
+            verdict.statuses.append("refused")
+            if "\n" in str(error):
+                verdict.wrong.append(f"a message of several lines: {error}")
+            return verdict
+        except Exception as error:  # whatever it is, it is a finding
+            verdict.statuses.append("crashed")
+            verdict.wrong.append(f"{type(error).__name__}: {error}")
+            return verdict
+        plains = instance.plains()
+        rows = np.asarray(solution.x, dtype=float).reshape(len(plains), -1)
+        for i, plain in enumerate(plains):
+            status = str(solution.status[i])
+            verdict.statuses.append(status)
+            found = (float(solution.objective[i]), float(solution.gap[i]), status)
+            wrong, notes = check(plain, rows[i].astype(LONG), *found, instance)
+            verdict.notes.extend(notes)
+            if wrong:
+                verdict.wrong.append(f"instance {i}: {wrong}")
+    return verdict
+
+
+def check(
+    plain: Plain, x: np.ndarray, objective: float, gap: float, status: str, instance: Instance
+) -> tuple[str, list[str]]:
+    """What is wrong with an answer, "" if nothing, and notes on it."""
+    if not np.isfinite(x).all():
+        return "x is not finite", []
+    solved, single = status == "SOLVED", "float32" in instance.text
+    if plain.radius is not None:  # the sum is right to rounding only
+        total = x.sum()
+        if abs(total - plain.radius) > (1e-5 if single else 1e-13) * plain.radius:
+            return f"the sum is {total:g}, not {plain.radius:g}", []
+        x = x * (plain.radius / total)
+    F = plain.value(x)
+    if not np.isfinite(objective) or not np.isfinite(F):
+        return (f"SOLVED with F = {objective:g} ({F:g})" if solved else ""), []
+    noise = plain.noise(x) + TINY
+    if plain.radius is not None:  # x was moved back onto the simplex
+        noise += 8 * EPS * float(abs(plain.grad(x) * x).sum()) * (1e9 if single else 1)
+    if abs(F - objective) > noise:
+        return f"objective is {objective:g}, F(x) is {F:.20g}", []
+    at_zero = plain.value(plain.nearest_to_zero())
+    at_zero = at_zero if at_zero < np.finfo(np.float64).max else 0
+    # The solver knows F(0) in the problem's own precision.
+    allowed = max(instance.tol * F, EPS * at_zero) * (1 + (1e-5 if single else 1e-9)) + TINY
+    if solved and allowed < gap < np.inf:
+        return f"SOLVED with gap {gap:g}, allowed is {allowed:g}", []
+    if gap == np.inf:
+        if not solved:
+            return "", []
+        # Without a gap the residual decides, and promises nothing about F.
+        length, scale = plain.residual(x), plain.residual_noise(x)
+        limit = instance.tol * plain.slope_at_zero() * (1 + 1e-5) + scale
+        return ("" if length <= limit else f"residual {length:g} above {limit:g}"), ["no gap"]
+    above, proven = distance(plain, x, F, LONG(gap) + LONG(noise))
+    notes = [] if proven else ["unproven"]
+    if above > LONG(gap) + LONG(noise):
+        return f"F(x) is {F:.12g}, {above:.3g} above the best; gap {gap:.3g}", notes
+    if solved and above > allowed:
+        notes.append("rounding")
+    return "", notes
+
+
+def distance(plain: Plain, x: np.ndarray, F, limit) -> tuple[np.longdouble, bool]:
+    """How far F(x) is above the best point of several methods, and whether a bound proves that.
+
+    Ends as soon as a point is below F(x) - limit, or a lower bound is above it.
+    """
+    best, where = F, x
+    for method in (None, *METHODS):
+        if method is not None:
+            point = method(plain, where)
+            value = plain.value(point)
+            if value < best:
+                best, where = value, point
+        if F - best > limit or F - plain.lower_bound(where) <= limit:
+            return F - best, True
+    return F - best, False
+
+
+METHODS = (
+    Plain.polished,
+    lambda plain, x: plain.coordinate_descent(x, 20),
+    Plain.polished,
+    lambda plain, x: plain.fista(x, 150),
+    lambda plain, x: plain.coordinate_descent(x, 100),
+    Plain.polished,
+    lambda plain, x: plain.fista(x, 300),
+)

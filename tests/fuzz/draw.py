@@ -1,0 +1,211 @@
+"""Random and hostile instances of every constructor: instance i of a seed is always the same."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+import torch
+
+import proxlearn as pl
+from fuzz.plain import LONG, Plain
+from proxlearn.arrays import to_operator, to_rows
+
+KINDS = (
+    "lasso", "elastic_net", "nnls", "simplex_ls", "group_lasso",
+    "logistic", "softmax", "box", "positive",
+)  # fmt: skip
+DEFECTS = (
+    "none", "none", "none", "zero columns", "duplicate columns", "opposite columns",
+    "constant target", "zero target", "exact fit", "zero rows", "non-negative A",
+)  # fmt: skip
+TOLERANCES = {"float64": (1e-3, 1e-6, 1e-6, 1e-9), "float32": (1e-3, 1e-4)}
+CLASSES = 3
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A drawn problem of B instances, how to build it, and each of them in extended precision."""
+
+    kind: str
+    text: str
+    tol: float
+    build: Callable[[], pl.Problem]
+    plains: Callable[[], list[Plain]]
+
+
+def draw(seed: int, number: int) -> Instance:
+    """Instance `number` of a seed."""
+    rng = np.random.default_rng([seed, number])
+    kind = str(rng.choice(KINDS))
+    m, n = (int(rng.integers(1, 9)) for _ in range(2))
+    m, n = (1 if rng.random() < 0.1 else size for size in (m, n))
+    B = int(rng.choice([1, 1, 1, 3]))
+    own = B > 1 and rng.random() < 0.5
+    dtype = "float32" if rng.random() < 0.2 else "float64"
+    defect = str(rng.choice(DEFECTS))
+    A, b = data(rng, kind, B if own else 1, B, m, n, defect)
+    A, b, scales = scaled(rng, A, b, dtype, kind)
+    A, b = A.astype(dtype), b.astype(dtype)
+    sparse = not own and rng.random() < 0.25
+    numbers = parameters(rng, kind, A, b, n)
+    tol = float(rng.choice(TOLERANCES[dtype]))
+    text = f"{kind} B={B} own={own} m={m} n={n} {dtype} {defect} {scales} {sparse=} {tol=:g}"
+
+    def build() -> pl.Problem:
+        given = scipy.sparse.csr_array(A[0]) if sparse else (A if own else A[0])
+        return construct(kind, given, b if B > 1 else b[0], numbers)
+
+    def plains() -> list[Plain]:
+        return [plain(kind, A[i if own else 0], b[i], numbers, dtype) for i in range(B)]
+
+    return Instance(kind, text, tol, build, plains)
+
+
+def data(rng, kind, batch_A, B, m, n, defect):
+    A = rng.normal(size=(batch_A, m, n)) * (rng.random((batch_A, m, n)) < rng.choice([0.5, 1.0]))
+    if defect == "zero columns":
+        A[:, :, rng.random(n) < 0.5] = 0
+    if defect == "duplicate columns":
+        A = A[:, :, rng.integers(0, n, n)]
+    if defect == "opposite columns":
+        A = A[:, :, rng.integers(0, n, n)] * rng.choice([-1, 1], n)
+    if defect == "zero rows":
+        A[:, rng.random(m) < 0.5] = 0
+    if defect == "non-negative A":
+        A = abs(A)
+    x = rng.normal(size=(B, n)) * (rng.random((B, n)) < 0.5)
+    if kind in ("nnls", "positive", "simplex_ls"):
+        x = abs(x)
+    if kind == "simplex_ls":
+        x = (x + 1e-3) / (x + 1e-3).sum(1, keepdims=True)
+    if kind == "box":
+        x = x.clip(-0.3, 0.5)
+    b = np.einsum("bmn,bn->bm", np.broadcast_to(A, (B, m, n)), x)
+    if defect != "exact fit":
+        b = b + rng.choice([1e-6, 0.1, 1.0]) * rng.normal(size=b.shape)
+    if defect == "constant target":
+        b[:] = 1.0
+    if defect == "zero target":
+        b[:] = 0.0
+    if kind == "logistic":
+        b = (b > 0).astype(float)
+    if kind == "softmax":
+        b = np.digitize(b, [-0.3, 0.3]).astype(float)
+    return A, b
+
+
+def scaled(rng, A, b, dtype, kind):
+    """A and b at other scales: common, for each column, for each entry."""
+    reach = 150 if dtype == "float64" else 15
+    mode = str(rng.choice(["plain", "plain", "common", "common", "columns", "entries"]))
+    spread = float(rng.choice([1, 3, 10, reach / 2, reach]))
+    labels = kind in ("logistic", "softmax")
+    e_A, e_b = np.zeros(1), np.zeros(1)
+    if mode == "common":
+        e_A, e_b = rng.uniform(-reach, reach, 2) * rng.integers(0, 2, 2)
+    if mode == "columns":
+        e_A = rng.uniform(-spread, spread, A.shape[2])
+    if mode == "entries":
+        e_A, e_b = rng.uniform(-spread, spread, A.shape), rng.uniform(-spread, spread, b.shape)
+    A = A * 10.0**e_A
+    return A, (b if labels else b * 10.0**e_b), f"{mode} {spread:g}"
+
+
+def parameters(rng, kind, A, b, n) -> dict:
+    """What else the constructor takes, relative to the lam above which x is 0."""
+    A, b = A.astype(float), b.astype(float)
+    dtype_tiny = 1e-35
+    with np.errstate(all="ignore"):
+        if kind == "logistic":
+            top = abs(np.einsum("bmn,bm->bn", np.broadcast_to(A, (len(b), *A.shape[1:])), b - 0.5))
+            top = top.max() / b.shape[1]
+        elif kind == "softmax":
+            top = abs(A).max()
+        else:
+            pulled = np.einsum("bmn,bm->bn", np.broadcast_to(A, (len(b), *A.shape[1:])), b)
+            top = abs(pulled).max()
+        square = float((A * A).max())
+    part = float(rng.choice([1e-9, 1e-4, 0.01, 0.1, 0.5, 1.0, 2.0]))
+    lam = part * top if np.isfinite(part * top) and part * top > dtype_tiny**8 else 1.0
+    lam2 = float(rng.choice([1e-6, 0.1, 10.0])) * square
+    lam2 = lam2 if np.isfinite(lam2) and lam2 > 0 else 1.0
+    width = n * (CLASSES if kind == "softmax" else 1)
+    weights = None
+    if rng.random() < 0.4:
+        weights = rng.uniform(0.1, 3, width)
+        if rng.random() < 0.5:
+            weights[rng.random(width) < 0.3] = 0
+    size = 1.0
+    with np.errstate(all="ignore"):
+        natural = float(abs(b).max() / abs(A).max()) if abs(A).max() > 0 else 1.0
+    if np.isfinite(natural) and natural > 0 and rng.random() < 0.7:
+        size = natural
+    groups = np.sort(rng.integers(0, max(1, n // 2), n))
+    groups = np.unique(groups, return_inverse=True)[1]
+    upper = np.where(rng.random(n) < rng.choice([0.0, 0.5, 1.0]), np.inf, 0.5 * size)
+    lower = np.where(rng.random(n) < 0.5, 0.0, rng.choice([-0.3, 0.1]) * size)
+    return {
+        "lam": lam if kind != "elastic_net" or rng.random() < 0.8 else 0.0,
+        "lam2": lam2, "weights": weights, "groups": groups, "radius": size,
+        "lower": lower, "upper": np.maximum(upper, lower),
+        "l1": float(rng.choice([0.0, lam])), "l2": float(rng.choice([0.0, lam2])),
+    }  # fmt: skip
+
+
+def construct(kind: str, A, b, p: dict) -> pl.Problem:
+    if kind in ("lasso", "logistic", "softmax"):
+        more = {"classes": CLASSES} if kind == "softmax" else {}
+        return getattr(pl, kind)(A, b, p["lam"], weights=p["weights"], **more)
+    if kind == "elastic_net":
+        return pl.elastic_net(A, b, p["lam"], p["lam2"], weights=p["weights"])
+    if kind == "nnls":
+        return pl.nnls(A, b)
+    if kind == "simplex_ls":
+        return pl.simplex_ls(A, b, p["radius"])
+    if kind == "group_lasso":
+        return pl.group_lasso(A, b, p["lam"], p["groups"])
+    op = to_operator("A", A)
+    f = pl.smooth.LeastSquares(op, to_rows("b", b, op.shape[0], op))
+
+    def row(values) -> torch.Tensor:
+        return torch.as_tensor(np.asarray(values, dtype=float)).to(op.dtype)
+
+    if kind == "box":
+        r = pl.penalties.Box(row(p["lower"])[None], row(p["upper"])[None])
+    else:
+        weights = None if p["weights"] is None else row(p["weights"] + 0.1)[None]
+        r = pl.penalties.NonNegativeElasticNet(row([p["l1"]]), row([p["l2"]]), weights)
+    return pl.Problem(f, r, single=np.ndim(b) == 1)
+
+
+def plain(kind: str, A, b, p: dict, dtype: str) -> Plain:
+    """The instance that the constructor describes, its numbers rounded to A's precision."""
+
+    def stored(value) -> np.ndarray:
+        return np.asarray(value, dtype=float).astype(dtype).astype(LONG)
+
+    classes = CLASSES if kind == "softmax" else 1
+    n = A.shape[1] * classes
+    one, zero = np.ones(n, LONG), np.zeros(n, LONG)
+    t, q, lower, upper = zero, zero, -one * np.inf, one * np.inf
+    groups, radius = None, None
+    weights = one if p["weights"] is None else stored(p["weights"])
+    if kind in ("lasso", "elastic_net", "logistic", "softmax"):
+        t = stored(p["lam"]) * weights
+    if kind == "elastic_net":
+        q = stored(p["lam2"]) * weights
+    if kind == "positive":
+        w = one if p["weights"] is None else stored(p["weights"] + 0.1)
+        t, q, lower = stored(p["l1"]) * w, stored(p["l2"]) * w, zero
+    if kind == "nnls":
+        lower = zero
+    if kind == "box":
+        lower, upper = stored(p["lower"]), stored(p["upper"])
+    if kind == "simplex_ls":
+        radius, lower = LONG(stored(p["radius"])), zero
+    if kind == "group_lasso":
+        groups = p["groups"]
+        t = stored(p["lam"]) * np.ones(groups.max() + 1, LONG)
+    loss = kind if kind in ("logistic", "softmax") else "squares"
+    return Plain(loss, A.astype(LONG), b.astype(LONG), t, q, lower, upper, groups, radius, classes)

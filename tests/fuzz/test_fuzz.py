@@ -1,0 +1,83 @@
+"""A short run of the fuzz, and that it would notice a wrong answer."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import proxlearn as pl
+from fuzz import check
+from fuzz.command import main
+from fuzz.draw import KINDS, draw
+from fuzz.plain import LONG
+
+COUNT = 60
+
+
+def test_every_solved_is_true(tmp_path, capsys):
+    failures = tmp_path / "failures.txt"
+    code = main(["--count", str(COUNT), "--seed", "7", "--failures", str(failures)])
+    printed = capsys.readouterr().out
+    assert code == 0, printed
+    assert not failures.exists()
+    last = next(line for line in printed.splitlines() if line.startswith("all"))
+    assert int(last.split()[1]) == COUNT
+    assert int(last.split()[3]) >= 0.7 * int(last.split()[2])  # most are SOLVED
+
+
+def test_all_constructors_are_drawn_and_an_instance_is_the_same_again():
+    drawn = [draw(7, i) for i in range(200)]
+    assert {instance.kind for instance in drawn} == set(KINDS)
+    texts = " ".join(instance.text for instance in drawn)
+    for word in ("float32", "sparse=True", "own=True", "exact fit", "columns 150", "m=1 ", "n=1 "):
+        assert word in texts
+    again = draw(7, 3).plains()[0]
+    assert (again.A == drawn[3].plains()[0].A).all()
+
+
+def test_the_plain_formula_is_the_problem_s():
+    for i in range(120):
+        instance = draw(11, i)
+        if "150" in instance.text or "common" in instance.text or "entries" in instance.text:
+            continue
+        try:
+            problem = instance.build().to(torch.float64)
+        except pl.InputError:
+            continue
+        for k, plain in enumerate(instance.plains()):
+            one = problem.select(torch.tensor([k])) if problem.batch > 1 else problem
+            step = plain.prox(np.ones(plain.n, LONG), LONG(1)).astype(float)
+            x = one.nearest_to_zero() + 0.1 * torch.from_numpy(step)
+            x = one.r.prox(x, torch.ones(1, 1, dtype=torch.float64))
+            row = x[0].numpy().astype(LONG)
+            assert one.objective(x).item() == pytest.approx(float(plain.value(row)), rel=1e-9)
+            np.testing.assert_allclose(
+                one.f.grad(x)[0], plain.grad(row).astype(float), rtol=1e-6, atol=1e-9
+            )
+
+
+@pytest.mark.parametrize("fault", ["gap", "point", "objective", "crash"])
+def test_a_fault_is_noticed(monkeypatch, fault):
+    true = pl.solve
+
+    def faulty(problem, **options):
+        solution = true(problem, **options)
+        if fault == "crash":
+            raise ZeroDivisionError
+        if fault == "gap":
+            return replace(solution, gap=solution.gap + 1 + solution.objective)
+        if fault == "objective":
+            return replace(solution, objective=0.9 * solution.objective)
+        worse = problem.nearest_to_zero().reshape(solution.x.shape)
+        return replace(
+            solution,
+            x=worse,
+            objective=problem.certificate(worse.reshape(problem.batch, -1)).objective,
+        )
+
+    number = next(i for i in range(99) if "lasso B=1 own=False" in draw(7, i).text
+                  and "plain" in draw(7, i).text and "float64 none" in draw(7, i).text)  # fmt: skip
+    assert not check.run(7, number, max_iter=200).wrong
+    monkeypatch.setattr(pl, "solve", faulty)
+    assert check.run(7, number, max_iter=200).wrong
