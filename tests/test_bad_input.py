@@ -163,3 +163,78 @@ def test_unknown_names_list_the_known():
     error = unknown("optimizer", "fsta", ["ista", "fista"])
     assert str(error) == "unknown optimizer 'fsta'; known are: fista, ista"
     assert isinstance(error, ValueError)
+
+
+def test_huge_class_numbers_are_refused_before_memory_is_asked_for():
+    rejects("labels up to 1000000000000 in 4 rows", pl.softmax, A, [0, 1, 1e12, 0], 0.1)
+    rejects("labels up to 100000000 in 4 rows", pl.softmax, A, [0, 1, 1e8, 0], 0.1)
+    rejects("classes is 1000000000", pl.softmax, A, LABELS, 0.1, classes=10**9)
+    rejects("classes is 1000000000000", pl.softmax, A, [0, 1, 2, 0], 0.1, classes=10**12)
+    assert pl.softmax(A, [0, 1, 500, 0], 0.1).f.classes == 501
+    assert pl.softmax(A, [0, 1, 2, 0], 0.1, classes=5000).f.classes == 5000
+
+
+PROBLEM = pl.lasso(A, b, 0.1)
+FAMILY = pl.families.GaussianLasso(m=4, n=6, nonzeros=2)
+WRONG_TYPES = {
+    "solve-array": (lambda: pl.solve(A), "problem is of type ndarray; expected a Problem"),
+    "solve-none": (lambda: pl.solve(None), "problem is of type NoneType; expected a Problem"),
+    "solve-family": (lambda: pl.solve(FAMILY), "problem is of type GaussianLasso"),
+    "path-array": (lambda: pl.path(A), "problem is of type ndarray; expected a Problem"),
+    "optimum-array": (lambda: pl.optimum(A), "problem is of type ndarray; expected a Problem"),
+    "compare-array": (lambda: pl.compare(A, ["ista"], 5), "problem is of type ndarray"),
+    "optimizer-number": (lambda: pl.solve(PROBLEM, 5), "optimizer is of type int; expected"),
+    "optimizer-none": (lambda: pl.solve(PROBLEM, None), "optimizer is of type NoneType"),
+    "optimizer-class": (lambda: pl.solve(PROBLEM, pl.optimizers.Adam), "optimizer is of type type"),
+    "compare-optimizer": (lambda: pl.compare(PROBLEM, {"x": 5}, 5), "optimizer is of type int"),
+    "train-problem": (lambda: pl.train(PROBLEM), "family is of type Problem; expected a Family"),
+    "train-array": (lambda: pl.train(A), "family is of type ndarray; expected a Family"),
+    "train-class": (lambda: pl.train(pl.families.GaussianLasso), "family is of type ABCMeta"),
+    "train-config": (lambda: pl.train(FAMILY, "pa"), "config is of type str; expected a Train"),
+    "train-device": (lambda: pl.train(FAMILY, device="meta"), "device 'meta' is not available"),
+    "train-cuda": (lambda: pl.train(FAMILY, device="cuda:99"), "device 'cuda:99' is not available"),
+    "steps-text": (lambda: pl.TrainConfig(steps="5"), "steps is '5'; expected a whole number"),
+    "steps-fraction": (lambda: pl.TrainConfig(steps=1.5), "steps is 1.5; expected a whole number"),
+    "lr-text": (lambda: pl.TrainConfig(lr="fast"), "lr is 'fast'; expected a number > 0"),
+    "config-seed": (lambda: pl.TrainConfig(seed=10**30), "expected a whole number from 0 to"),
+    "family-seed": (lambda: FAMILY.sample(1, 10**30), "expected a whole number from 0 to"),
+    "family-seed-text": (lambda: FAMILY.sample(1, "x"), "seed is 'x'; expected a whole number"),
+    "max-iter-list": (lambda: pl.solve(PROBLEM, max_iter=[5]), r"max_iter is \[5\]"),
+    "tol-overflow": (lambda: pl.solve(PROBLEM, tol=10**400), "tol is 1000"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_TYPES)
+def test_arguments_of_a_wrong_type_are_one_line(case):
+    call, match = WRONG_TYPES[case]
+    with pytest.raises(InputError, match=match) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+BAD_FAMILIES = {
+    "GaussianLasso": [{"m": -1}, {"m": 0}, {"n": 2.5}, {"m": 10**30}, {"nonzeros": 501}],
+    "GaussianElasticNet": [{"lam2": -1}, {"lam": float("nan")}, {"nonzeros": -1}],
+    "GaussianGroupLasso": [{"size": 0}, {"size": 7}, {"nonzeros": 101}, {"size": 501}],
+    "GaussianNnls": [{"noise": -1}, {"nonzeros": 251}, {"n": True}],
+    "GaussianBox": [{"bound": 0}, {"bound": "wide"}],
+    "GaussianSimplex": [{"nonzeros": 0}],
+    "GaussianLogistic": [{"m": -1}, {"nonzeros": 51}, {"lam": 0}],
+    "GaussianSoftmax": [{"classes": 1}, {"nonzeros": 41}, {"m": 0}],
+    "GaussianLeastSquares": [{"spread": 0}, {"m": -5}, {"noise": float("inf")}],
+    "GaussianRidgeLogistic": [{"flipped": 2}, {"ridge": -1}, {"n": 0}],
+    "WeightedMedian": [{"k": 0}, {"n": -1}, {"scale": float("nan")}],
+    "WideLasso": [{"fewest": 0}, {"rows": 10}, {"lam_low": 0}, {"lam_high": 0.001}, {"m": -1}],
+    "WideSoftmax": [{"classes": 1}, {"classes": -3}],
+}
+
+
+@pytest.mark.parametrize("name", BAD_FAMILIES)
+def test_parameters_that_a_family_cannot_have(name):
+    family = getattr(pl.families, name)
+    for change in BAD_FAMILIES[name]:
+        with pytest.raises(InputError, match=r"of .* is .*; expected") as caught:
+            family(**change)
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 250
+    assert family().sample(1, 0).batch == 1

@@ -11,6 +11,7 @@ from safetensors.torch import save_file
 import proxlearn as pl
 from proxlearn.checkpoint import FORMAT, Learned, build, describe, weights
 from proxlearn.errors import InputError
+from proxlearn.rules import CompactRule
 from training_worker import CONFIG, FAMILY
 
 
@@ -99,6 +100,54 @@ HOSTILE = {
         change_card(rule={"kind": "recurrent", "settings": {"hidden": 10**9}}),
         "setting hidden is",
     ),
+    "kind a list": (change_card(rule={"kind": ["compact"]}), "unknown kind of rule"),
+    "kind a dictionary": (change_card(rule={"kind": {"a": 1}}), "unknown kind of rule"),
+    "kind missing": (change_card(rule={}), "unknown kind of rule None"),
+    "rule a list": (change_card(rule=["compact"]), "which rule"),
+    "a boolean size": (
+        change_card(rule={"kind": "recurrent", "settings": {"hidden": True}}),
+        "setting hidden is True; expected the like of 20",
+    ),
+    "a fraction for a size": (
+        change_card(rule={"kind": "recurrent", "settings": {"layers": 1.5}}),
+        "setting layers is 1.5",
+    ),
+    "a boolean number": (
+        change_card(rule={"kind": "compact", "settings": {"largest_log_p": True}}),
+        "setting largest_log_p is True",
+    ),
+    "a number that is none": (
+        change_card(rule={"kind": "compact", "settings": {"largest_log_p": float("nan")}}),
+        "setting largest_log_p is nan",
+    ),
+    "an infinite number": (
+        change_card(rule={"kind": "compact", "settings": {"largest_log_p": 10**400}}),
+        "setting largest_log_p is 1000",
+    ),
+    "a list for a word": (
+        change_card(rule={"kind": "recurrent", "settings": {"learns": ["p", "a"]}}),
+        "setting learns is",
+    ),
+    "looks nowhere": (
+        change_card(rule={"kind": "recurrent", "settings": {"looks_at": ""}}),
+        "unknown looks_at ''",
+    ),
+    "looks at both": (
+        change_card(rule={"kind": "recurrent", "settings": {"looks_at": "xy"}}),
+        "unknown looks_at 'xy'",
+    ),
+    "a seed beyond 64 bits": (
+        change_card(rule={"kind": "recurrent", "settings": {"start_seed": 10**30}}),
+        "seed is 1000",
+    ),
+    "settings null": (change_card(rule={"kind": "compact", "settings": None}), "do not fit"),
+    "format a boolean": (change_card(format=True), "without a proxlearn card"),
+    "format infinite": (change_card(format=float("inf")), "without a proxlearn card"),
+    "format negative": (change_card(format=-1), "without a proxlearn card"),
+    "nested card": (
+        lambda t, f: save_file(weights(t.rule), f, {"proxlearn": "[" * 10**5}),
+        "without a proxlearn card",
+    ),
     "missing tensor": (change_tensors(lambda t: t.pop("head_bias")), "missing or extra head_bias"),
     "extra tensor": (
         change_tensors(lambda t: t.update(extra=torch.zeros(1))),
@@ -137,3 +186,33 @@ def test_nothing_half_written_is_left_where_saving_fails(trained, tmp_path):
     with pytest.raises(InputError, match="cannot be written"):
         trained.save(tmp_path / "folder.safetensors")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "folder.safetensors"]
+
+
+class Unregistered(CompactRule):
+    """A rule of a user's own, under a name that no file of weights can refer to."""
+
+
+def test_a_rule_without_a_registered_kind_says_how_to_register_it(tmp_path, monkeypatch):
+    learned = Learned(Unregistered(CompactRule.Settings(), torch.Generator().manual_seed(0)))
+    words = "Unregistered has no registered kind.*KINDS\\['my-rule'\\] = Unregistered"
+    with pytest.raises(InputError, match=words) as error:
+        learned.save(tmp_path / "rule.safetensors")
+    assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setitem(pl.optimizers.KINDS, "my-rule", Unregistered)
+    learned.save(tmp_path / "rule.safetensors")
+    assert type(pl.load(tmp_path / "rule.safetensors").rule) is Unregistered
+
+
+def test_a_card_that_is_not_json_is_refused(trained, tmp_path):
+    with pytest.raises(InputError, match="the card cannot be written as JSON"):
+        Learned(trained.rule, {"note": torch.ones(1)}).save(tmp_path / "rule.safetensors")
+    with pytest.raises(InputError, match="the card cannot be written as JSON"):
+        Learned(trained.rule, {"a": 1, 2: 3}).save(tmp_path / "rule.safetensors")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_that_is_too_long_is_no_checkpoint():
+    with pytest.raises(InputError, match="neither a file nor a shipped model") as error:
+        pl.load("x" * 5000)
+    assert len(str(error.value)) < 500

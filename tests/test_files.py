@@ -11,6 +11,7 @@ import scipy.sparse
 
 from proxlearn import files
 from proxlearn.errors import InputError
+from proxlearn.filenames import check_not_input
 from proxlearn.files import check_folder, check_output, read_matrix, read_vector, write_array
 
 A = np.arange(6.0).reshape(3, 2) - 2.5
@@ -146,6 +147,13 @@ BAD_FILES = {
     "huge.npy": (header((10**9, 10**9)), "8000000000000000000 bytes, and 0 follow"),
     "overflow.npy": (header((2**62, 2**62)), "truncated"),
     "negative.npy": (header((-1, 4)), "truncated"),
+    "unclosed.npy": (header((3, 2)).replace(b")", b" "), "truncated or no .npy"),
+    "unclosed.npz": (zipped(header((3, 2)).replace(b")", b" ")), "truncated or no .npy"),
+    "nested.npy": (header((3, 2)).replace(b"(3, 2)", b"(((((("), "truncated or no .npy"),
+    "unhashable.npy": (header((3, 2)).replace(b"'shape'", b"[]     "), "truncated or no .npy"),
+    "odd type.npy": (header((3, 2)).replace(b"'<f8'", b"{1: 2}"), "truncated or no .npy"),
+    "no bytes.npy": (header((10**18,), "<U0"), "expected real numbers"),
+    "long and empty.npy": (header((0, 10**30)), "truncated"),
     "object.npy": (PICKLE, "never unpickled"),
     "object.npz": (zipped(PICKLE), "never unpickled"),
     "text.npy": (npy(np.array(["a", "b"])), "expected real numbers"),
@@ -160,6 +168,10 @@ BAD_FILES = {
     "tall.mtx": (
         b"%%MatrixMarket matrix coordinate real general\n9999999999 2 1\n1 1 1\n",
         "claims",
+    ),
+    "empty rows.mtx": (
+        b"%%MatrixMarket matrix coordinate real general\n200000000 200000000 1\n1 1 1\n",
+        "nearly all rows or columns are empty",
     ),
     "short.mtx": (b"%%MatrixMarket matrix coordinate real general\n3 2 2\n1 1 1\n", "not a Matrix"),
     "complex.mtx": (
@@ -249,6 +261,34 @@ def test_outputs_are_checked_beforehand(tmp_path):
     check_output(str(tmp_path / "new" / "x.npy"))
     assert sorted(os.listdir(tmp_path)) == ["file", "x.npy"]
     assert check_folder(tmp_path / "new") == tmp_path / "new"
+
+
+def test_names_that_are_too_long_are_refused_beforehand(tmp_path):
+    for path in ["x" * 300 + ".npy", "x" * 300 + "/x.npy", "new/" + "x" * 300 + "/deeper/x.npy"]:
+        with pytest.raises(InputError, match=r"File name too long.*choose another") as caught:
+            check_output(str(tmp_path / path))
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 400
+    with pytest.raises(InputError, match="File name too long"):
+        read_matrix(str(tmp_path / ("x" * 300 + ".npy")))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "A.npy")
+    with pytest.raises(InputError, match="a device or a pipe; expected a file"):
+        read_matrix(str(tmp_path / "A.npy"))
+
+
+def test_an_output_that_is_an_input_needs_force(tmp_path):
+    save(tmp_path / "A.npy", A)
+    (tmp_path / "link.npy").symlink_to("A.npy")
+    (tmp_path / "folder").mkdir()
+    for out in ("A.npy", "link.npy", "folder/../A.npy"):
+        with pytest.raises(InputError, match=r"is also the input .*--force"):
+            check_not_input(str(tmp_path / out), [None, str(tmp_path / "A.npy")], force=False)
+        check_not_input(str(tmp_path / out), [str(tmp_path / "A.npy")], force=True)
+    check_not_input(str(tmp_path / "x.npy"), [str(tmp_path / "A.npy")], force=False)
 
 
 def test_a_missing_folder_is_made(tmp_path):

@@ -4,6 +4,8 @@ The names below are imported when they are first used, so that importing proxlea
 module has the name of a function (`solve` lives in `solver`): the two would hide each other.
 """
 
+import os
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +90,21 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(f"proxlearn.{_HOME[name]}"), name)
     globals()[name] = value
     return value
+
+
+def _one_thread_after_fork() -> None:
+    """Lets PyTorch compute with one thread in a forked process that inherits this package.
+
+    Only the forking thread lives on in the child. PyTorch's pool of OpenMP threads is gone, and the
+    first parallel operation would wait for it for ever.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and "proxlearn.problem" in sys.modules:
+        torch.set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):  # there is no fork on Windows
+    os.register_at_fork(after_in_child=_one_thread_after_fork)
 
 
 def __dir__() -> list[str]:

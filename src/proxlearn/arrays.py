@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 PRECISIONS = (np.dtype(np.float32), np.dtype(np.float64))
 
+LONGEST = 2**31
+"""Most rows and columns of a sparse matrix; a vector of that length has 16 GiB in float64."""
+
 
 def is_tensor(value: Any) -> bool:
     """True for a tensor of PyTorch, which is not imported to find out."""
@@ -223,6 +226,11 @@ def _require_matrix(name: str, shape: Sequence[int]) -> None:
         raise InputError(
             f"{name} is sparse with shape {tuple(shape)}; expected one sparse matrix (m, n)"
         )
+    if max(shape) > LONGEST:
+        raise InputError(
+            f"{name} is sparse with shape {tuple(shape)}; expected at most {LONGEST} rows and "
+            "columns: leave out the empty ones"
+        )
 
 
 def _nonempty(name: str, A: Matrix) -> Matrix:
@@ -299,9 +307,16 @@ def to_weights(name: str, value: Any, width: int, like: Any) -> Any:
     return weights
 
 
-def to_start(x0: Any, batch: int, n: int) -> Any:
-    """A start (n,), (1, n) or (B, n), validated."""
+def to_start(x0: Any, batch: int, n: int, precision: str) -> Any:
+    """A start (n,), (1, n) or (B, n) in a NumPy array of this precision, validated."""
     start = to_array("x0", x0)
     if tuple(start.shape) not in [(n,), (1, n), (batch, n)]:
         raise InputError(f"x0 has shape {tuple(start.shape)}; expected ({n},) or ({batch}, {n})")
+    with np.errstate(over="ignore"):
+        start = to_numpy(start).astype(precision, copy=False)
+    if not _all_finite(start):
+        raise InputError(
+            f"x0 holds numbers that are infinite in the problem's precision, {precision}; "
+            "scale it, or solve the problem in float64"
+        )
     return start

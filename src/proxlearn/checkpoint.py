@@ -2,8 +2,9 @@
 
 import json
 import os
+import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from proxlearn.checks import check_weights
 from proxlearn.errors import InputError, unknown
 from proxlearn.files import replacing
 from proxlearn.optimizers import KINDS
@@ -62,7 +64,14 @@ class Learned:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write weights and card to one file, whole or not at all."""
         card = {**self.card, "format": FORMAT, "rule": describe(self.rule)}
-        write_tensors(path, weights(self.rule), {"proxlearn": json.dumps(card, sort_keys=True)})
+        try:
+            text = json.dumps(card, sort_keys=True)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError(
+                f"the card cannot be written as JSON ({error}); expected plain values: numbers, "
+                "texts, lists and dictionaries with texts for keys"
+            ) from None
+        write_tensors(path, weights(self.rule), {"proxlearn": text})
 
     def to(self, device: str) -> "Learned":
         """The same optimizer with its weights on another device."""
@@ -71,7 +80,18 @@ class Learned:
 
 def describe(rule: Learnable) -> dict[str, Any]:
     """Kind and settings of a rule, as the card holds them."""
-    kind = next(name for name, cls in KINDS.items() if type(rule) is cls)
+    kind = next((name for name, cls in KINDS.items() if type(rule) is cls), None)
+    own = type(rule).__name__
+    if kind is None:
+        raise InputError(
+            f"{own} has no registered kind, so that no file of its weights could be loaded again; "
+            f"register it first, as in proxlearn.optimizers.KINDS['my-rule'] = {own}"
+        )
+    if not is_dataclass(rule.settings) or isinstance(rule.settings, type):
+        raise InputError(
+            f"the settings of {own} are of type {type(rule.settings).__name__}; expected a "
+            "dataclass of plain values, which the card can hold"
+        )
     return {"kind": kind, "settings": asdict(rule.settings)}
 
 
@@ -83,21 +103,27 @@ def weights(rule: nn.Module) -> dict[str, Tensor]:
 def build(description: Mapping[str, Any], generator: torch.Generator | None = None) -> Learnable:
     """A rule of a kind and its settings, with fresh weights."""
     kind, settings = description.get("kind"), description.get("settings", {})
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise unknown("kind of rule", kind, KINDS)
-    rule = KINDS[str(kind)]
+    rule = KINDS[kind]
     defaults = asdict(rule.Settings())
     if not isinstance(settings, Mapping) or not settings.keys() <= defaults.keys():
         names = ", ".join(defaults)
         raise InputError(f"settings {settings} do not fit a {kind} rule; it has {names}")
     for name, value in settings.items():
-        if not isinstance(
-            value, (float, int) if isinstance(defaults[name], float) else type(defaults[name])
-        ):
-            raise InputError(
-                f"setting {name} is {value!r}; expected the like of {defaults[name]!r}"
-            )
+        if not _alike(value, defaults[name]):
+            given = repr(value)
+            given = given if len(given) <= 60 else f"{given[:57]}..."
+            raise InputError(f"setting {name} is {given}; expected the like of {defaults[name]!r}")
     return rule(rule.Settings(**settings), generator)
+
+
+def _alike(value: Any, default: Any) -> bool:
+    """True where a value has the type of the default; True is no number, and NaN no setting."""
+    if isinstance(default, float):
+        number = isinstance(value, (float, int)) and not isinstance(value, bool)
+        return number and abs(value) <= sys.float_info.max
+    return type(value) is type(default)
 
 
 def load(path: str | os.PathLike[str]) -> Learned:
@@ -105,12 +131,8 @@ def load(path: str | os.PathLike[str]) -> Learned:
     from proxlearn import zoo
 
     name = os.fspath(path)
+    check_weights(name)
     file = zoo.path(name) if zoo.has(name) else Path(name)
-    if not file.is_file():
-        raise InputError(
-            f"no checkpoint {name!r}: neither a file nor a shipped model; "
-            f"shipped are {', '.join(zoo.names())}"
-        )
     tensors, metadata = read_tensors(file)
     card = _card(name, metadata)
     rule = build(card["rule"])
@@ -121,8 +143,10 @@ def load(path: str | os.PathLike[str]) -> Learned:
 def _card(name: str, metadata: Mapping[str, str]) -> dict[str, Any]:
     try:
         card = json.loads(metadata["proxlearn"])
-        version = int(card["format"])
-    except (KeyError, ValueError, TypeError):
+        version = card["format"]
+        if type(version) is not int or version < 1:
+            raise ValueError
+    except (KeyError, ValueError, TypeError, RecursionError):
         raise InputError(f"{name} is a safetensors file without a proxlearn card") from None
     if version > FORMAT:
         raise InputError(
@@ -158,7 +182,7 @@ def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             tensors = {k: opened.get_tensor(k) for k in opened.keys()}  # noqa: SIM118
             return tensors, dict(opened.metadata() or {})
     except (SafetensorError, OSError, RuntimeError, ValueError) as error:
-        reason = str(error).splitlines()[0]
+        reason = " ".join(str(error).split())
         raise InputError(f"{file} is not a readable safetensors file ({reason})") from None
 
 

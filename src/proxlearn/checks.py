@@ -91,7 +91,7 @@ def check_optimizers(listed: Sequence[str], *more: str) -> None:
 
 
 def check_device_name(device: str) -> None:
-    """Refuses what is no name of a device, such as cpu or cuda:1; see `arrays.check_device`."""
+    """Refuses what is no name of a device, such as cpu or cuda:1; see `tensors.check_device`."""
     kind, colon, index = device.partition(":")
     if kind not in names.DEVICES or (colon and not (index.isascii() and index.isdigit())):
         raise unknown("device", device, names.DEVICES)

@@ -1,9 +1,11 @@
 """The command line. Each command calls one library function, imported when it runs."""
 
+import io
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -33,9 +35,21 @@ app = typer.Typer(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code. Bad input is one line on stderr."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that has no Greek letters gets "?"
     try:
         given = None if arguments is None else list(arguments)
         code = app(given, prog_name="proxlearn", standalone_mode=False)
+        if sys.stdout is not None:  # there is none where it was closed
+            sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):  # the reader, such as `head`, has left; rich then exits
+        _abandon_stdout()
+        return 1
+    except OSError as error:
+        _abandon_stdout()
+        place = f" ({error.filename})" if error.filename else ""
+        advice = "check disk space and permissions"
+        return _fail(f"error: {error.strerror or error}{place}; {advice}", 2)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", 130)
     except InputError as error:
@@ -44,6 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.name != "torch":
             raise
         return _fail(f"error: {TORCH_MISSING.format('this command')}", 2)
+    except (MemoryError, RuntimeError) as error:
+        if not _out_of_memory(error):
+            raise
+        return _fail("error: there is not enough memory for this; make the problem smaller", 2)
     except Exception as error:
         message = getattr(error, "format_message", None)  # what typer and click raise for usage
         if message is None:
@@ -52,6 +70,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if code == 130:  # how newer versions of typer report an interrupt
         return _fail("interrupted", 130)
     return code if isinstance(code, int) else 0
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    """True for Python's own error, and for those of PyTorch's allocators, which have no type."""
+    texts = ("can't allocate memory", "not enough memory", "out of memory", "size calculation")
+    return isinstance(error, MemoryError) or any(text in str(error) for text in texts)
+
+
+def _abandon_stdout() -> None:
+    """What is still buffered goes nowhere: Python would fail on it once more at its end."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> int:

@@ -11,7 +11,7 @@ from proxlearn import optimizers as registry
 from proxlearn.errors import InputError
 from proxlearn.first_order import Progress, most_iterations
 from proxlearn.optimizers import Optimizer
-from proxlearn.problem import Problem
+from proxlearn.problem import Problem, require_problem
 from proxlearn.solution import Status
 from proxlearn.solver import solve
 
@@ -98,6 +98,7 @@ def optimum(
     >>> optimum(pl.lasso([[1.0, 0.0], [0.0, 1.0]], [3.0, 0.5], lam=1.0))
     tensor([2.6250], dtype=torch.float64)
     """
+    require_problem(problem)
     values, gaps, missed = [], [], []
     for first in range(0, problem.batch, BLOCK):
         part = _block(problem, first).to(torch.float64)
@@ -140,6 +141,7 @@ def compare(
     >>> result.iterations_to("fista-restart", 1e-2) < result.iterations_to("ista", 1e-2)
     True
     """
+    require_problem(problem)
     named = _named(optimizers)
     problem.lipschitz()
     best = _optimum(problem, optimum, watch)
@@ -196,7 +198,7 @@ def _named(optimizers: Mapping[str, Optimizer] | Sequence[str]) -> dict[str, Opt
     if isinstance(optimizers, str):
         raise InputError(f"optimizers is {optimizers!r}; expected a list of names")
     if isinstance(optimizers, Mapping):
-        return dict(optimizers)
+        return {name: registry.get(optimizer) for name, optimizer in optimizers.items()}
     return {name: registry.get(name) for name in optimizers}
 
 

@@ -151,8 +151,8 @@ def start(problem: Problem, x0: Any) -> Any:
         return None
     model = problem.model
     assert model is not None
-    given = to_numpy(to_start(x0, problem.batch, problem.n))
-    return given.astype(model.A.precision, copy=False).astype(np.float64, copy=False)
+    given = to_start(x0, problem.batch, problem.n, model.A.precision)
+    return given.astype(np.float64, copy=False)
 
 
 def workers(threads: int | None) -> int:

@@ -71,10 +71,10 @@ def check_output(path: str, extensions: tuple[str, ...] = WRITABLE) -> None:
 
 def check_folder(path: str | Path) -> Path:
     """The folder, if files can be made in it; a missing one can be, and is by `replacing`."""
-    folder = Path(path)
-    existing = Path(os.path.abspath(folder))
+    folder = existing = Path(path)
     missing = []
     try:
+        existing = Path(os.path.abspath(folder))
         while not os.path.lexists(existing):
             missing.append(existing.name)
             existing = existing.parent

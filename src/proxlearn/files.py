@@ -132,13 +132,13 @@ def _npy(stream: IO[bytes], name: str, size: int) -> Array:
         raise InputError(
             f"{name} holds Python objects, which are never unpickled; save a numeric array"
         )
+    require_real(name, dtype)
     promised, left = math.prod(shape) * dtype.itemsize, size - stream.tell()
     if promised > left or min(shape, default=0) < 0 or max(shape, default=0) > LONGEST:
         raise InputError(
             f"{name} is truncated: its header promises shape {shape}, {promised} bytes, "
             f"and {left} follow"
         )
-    require_real(name, dtype)
     stream.seek(0)
     array: Array = np.lib.format.read_array(stream, allow_pickle=False)
     return array

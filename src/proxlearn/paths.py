@@ -47,12 +47,12 @@ def path(
     optimizer, tol, max_iter, safeguard, polish, engine, threads
         As in `solve`. The core keeps its working set and its Gram matrix from one lam to the next.
 
-    Returns:
+    Returns
     -------
     SolutionPath
         NumPy arrays where the problem was made of those, tensors where it was made of tensors.
 
-    Examples:
+    Examples
     --------
     >>> import numpy as np, proxlearn as pl
     >>> problem = pl.lasso(np.eye(2), [3.0, 0.5], lam=1.0)

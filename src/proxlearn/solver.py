@@ -83,12 +83,12 @@ def solve(
     callback : function, optional
         Called after every iteration (of the loop only).
 
-    Returns:
+    Returns
     -------
     Solution
         NumPy arrays where the problem was made of those, tensors where it was made of tensors.
 
-    Examples:
+    Examples
     --------
     >>> import numpy as np, proxlearn as pl
     >>> problem = pl.lasso(np.eye(2), [3.0, 0.5], lam=1.0)

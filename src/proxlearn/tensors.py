@@ -133,5 +133,6 @@ def start_point(problem: Problem, x0: Any) -> Tensor:
     B, n = problem.batch, problem.n
     if x0 is None:
         return problem.nearest_to_zero()
-    start = as_tensor(to_start(x0, B, n)).to(dtype=problem.dtype, device=problem.device)
+    precision = str(problem.dtype).removeprefix("torch.")
+    start = as_tensor(to_start(x0, B, n, precision)).to(device=problem.device)
     return start.expand(B, n).clone()

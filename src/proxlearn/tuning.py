@@ -39,6 +39,8 @@ STREAM = 3_000_000_000
 """Added to the seed of the validation problems, so that none of them is in a test or a comparison.
 (A generator of PyTorch looks at the lowest 32 bits of a seed only.)"""
 LARGEST_SEED = 10**9
+MOST_ITERATIONS = 10**7
+"""The relative gaps of all iterations are kept until the score is known."""
 LEAST, WORST = 1e-7, 1e3
 """Relative gaps are cut to this range; an instance that breaks down has the worst."""
 _RECORDS = Path(__file__).parent / "optimizers" / "tuned"
@@ -146,8 +148,10 @@ def _check(grid: Grid, iterations: int, seed: int) -> None:
             raise unknown("parameter", name, known)
     if not grid or not all(len(values) for values in grid.values()):
         raise InputError("the grid is empty; expected names with at least one value each")
-    if iterations < 1:
-        raise InputError(f"iterations is {iterations}; expected at least 1")
+    for values in itertools.product(*grid.values()):
+        Adam(**dict(zip(grid, values, strict=True)))  # refuses what is out of range
+    if not 1 <= iterations <= MOST_ITERATIONS:
+        raise InputError(f"iterations is {iterations}; expected 1 to {MOST_ITERATIONS}")
     if not 0 <= seed <= LARGEST_SEED:
         raise InputError(f"seed is {seed}; expected 0 to {LARGEST_SEED}")
 

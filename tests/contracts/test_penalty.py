@@ -1,6 +1,7 @@
 """What every penalty promises: an optimal prox under a diagonal metric, conjugate, subgradient."""
 
 import itertools
+from typing import ClassVar
 
 import cvxpy as cp
 import numpy as np
@@ -9,11 +10,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import proxlearn as pl
 from contracts.operator_table import gaussian
 from contracts.penalty_table import ROWS, B
 from proxlearn.batch import convert, select
 from proxlearn.errors import InputError
-from proxlearn.penalties import L1
+from proxlearn.penalties import L1, Penalty
 
 N = 6
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
@@ -323,3 +325,44 @@ def test_prox_of_any_size_and_scale(name, n, exponent, seed):
         values = row.objective(i, near, v[i].numpy(), p[i].numpy())
         mine = row.objective(i, row.into(i, x[i : i + 1].numpy()), v[i].numpy(), p[i].numpy())
         assert mine[0] <= values.min() * (1 + 1e-9) + 1e-12
+
+
+class Coupled(Penalty):
+    """lam ||x||_2 of all coordinates together, as a user would write it: one p an instance."""
+
+    separable = False
+    batch = 1
+    seen: ClassVar[list[torch.Size]] = []
+
+    def value(self, x):
+        return x.norm(dim=-1)
+
+    def prox(self, v, p):
+        self.seen.append(p.shape)
+        return v * (1 - p / v.norm(dim=-1, keepdim=True).clamp(min=1e-30)).clamp(min=0)
+
+    def conjugate(self, v):
+        return torch.where(v.norm(dim=-1) <= 1, 0.0, torch.inf)
+
+
+def test_a_learned_rule_gives_a_penalty_that_is_not_separable_one_step_an_instance():
+    p = torch.tensor([[1.0, 3.0], [2.0, 2.0]])
+    assert Coupled().tie(p).tolist() == [[2.0], [2.0]]
+    problem = pl.families.GaussianLasso(m=10, n=20, nonzeros=2).sample(3, 0)
+    problem = pl.Problem(problem.f, Coupled())
+    for optimizer in ("general", "lasso-pa"):
+        Coupled.seen.clear()
+        solution = pl.solve(problem, optimizer, safeguard=False, polish=False, max_iter=5, tol=0)
+        assert solution.x.isfinite().all()
+        assert {shape[-1] for shape in Coupled.seen} == {1}
+
+
+@over_rows
+def test_a_tied_p_is_one_that_the_prox_takes(name):
+    penalty = ROWS[name](N).penalty
+    p = 0.1 + torch.rand(B, N, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    tied = penalty.tie(p)
+    assert penalty.prox(torch.ones_like(p), tied).isfinite().all()
+    assert (tied > 0).all()
+    if penalty.separable:
+        assert torch.equal(tied, p)

@@ -1,6 +1,6 @@
 """Families of problems, and their names for the command line."""
 
-from proxlearn.errors import unknown
+from proxlearn.errors import InputError, unknown
 from proxlearn.families.base import Family
 from proxlearn.families.gaussian import (
     GaussianBox,
@@ -33,12 +33,18 @@ NAMES: dict[str, type[Family]] = {
     "wide-softmax": WideSoftmax,
     "general": General,
 }
+"""Classes by name; `proxlearn.names.FAMILIES` has the same names for the command line."""
 
 
 def get(family: str | Family) -> Family:
     """The family of that name with its default sizes, or the object itself."""
     if isinstance(family, Family):
         return family
+    if not isinstance(family, str):
+        raise InputError(
+            f"family is of type {type(family).__name__}; expected a Family, or the name of one, "
+            "such as 'gaussian-lasso': a rule is learned from many problems, not from one"
+        )
     if family not in NAMES:
         raise unknown("family", family, NAMES)
     return NAMES[family]()

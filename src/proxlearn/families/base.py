@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from proxlearn.checks import check_seed
 from proxlearn.errors import InputError
 from proxlearn.problem import Problem
 
@@ -40,11 +41,44 @@ class Family(ABC):
         if batch < 1:
             raise InputError(f"batch is {batch}; expected at least one problem")
         if not isinstance(generator, torch.Generator):
+            check_seed(generator)
             generator = torch.Generator().manual_seed(generator)
         family = self.fixed(generator)
         data = [family.draw(generator) for _ in range(batch)]
         problem = family.build(*(torch.stack(parts) for parts in zip(*data, strict=True)))
         return problem.to(**to) if to else problem
+
+
+LARGEST = 2**31
+"""No size of a family is larger: it would not fit into any memory."""
+
+
+LEAST, MOST = 1e-30, 1e30
+"""Range of a family's numbers: what float32, in which problems are drawn, can work with."""
+
+
+def check_sizes(family: Family, low: int, high: int, *names: str) -> None:
+    """Refuses parameters of a family that are not whole numbers from `low` to `high`."""
+    for name in names:
+        value = getattr(family, name)
+        whole = hasattr(value, "__index__") and not isinstance(value, bool)
+        if not whole or not low <= value <= high:
+            raise InputError(
+                f"{name} of {type(family).__name__} is {value!r}; "
+                f"expected a whole number from {low} to {high}"
+            )
+
+
+def check_numbers(family: Family, low: float, high: float, *names: str) -> None:
+    """Refuses parameters of a family that are not numbers from `low` to `high`."""
+    for name in names:
+        value = getattr(family, name)
+        fine = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not fine or not low <= value <= high:
+            raise InputError(
+                f"{name} of {type(family).__name__} is {value!r}; "
+                f"expected a number from {low:g} to {high:g}"
+            )
 
 
 def randn(generator: torch.Generator, *shape: int) -> Tensor:

@@ -5,7 +5,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from proxlearn.families.base import Family, randn, sparse_vector, unit_columns
+from proxlearn.errors import InputError
+from proxlearn.families.base import (
+    LARGEST,
+    LEAST,
+    MOST,
+    Family,
+    check_numbers,
+    check_sizes,
+    randn,
+    sparse_vector,
+    unit_columns,
+)
 from proxlearn.operators import Dense
 from proxlearn.penalties import L1, Box, ElasticNet, GroupL1, NonNegative, Penalty, Simplex
 from proxlearn.problem import Problem
@@ -20,6 +31,11 @@ class GaussianLasso(Family):
     n: int = 500
     nonzeros: int = 50
     lam: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_sizes(self, 1, LARGEST, "m", "n")
+        check_sizes(self, 1, self.n, "nonzeros")
+        check_numbers(self, LEAST, MOST, "lam")
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         A = unit_columns(randn(generator, self.m, self.n))
@@ -44,6 +60,10 @@ class GaussianElasticNet(GaussianLasso):
 
     lam2: float = 0.1
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers(self, LEAST, MOST, "lam2")
+
     def penalty(self, b: Tensor) -> Penalty:
         return ElasticNet(_full(b, self.lam), _full(b, self.lam2))
 
@@ -54,6 +74,16 @@ class GaussianGroupLasso(GaussianLasso):
 
     nonzeros: int = 10
     size: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_sizes(self, 1, self.n, "size")
+        check_sizes(self, 1, self.n // self.size, "nonzeros")
+        if self.n % self.size:
+            raise InputError(
+                f"n of {type(self).__name__} is {self.n} and size is {self.size}; "
+                "expected n to be a multiple of size, so that all groups are equal"
+            )
 
     def truth(self, generator: torch.Generator) -> Tensor:
         groups = sparse_vector(generator, self.n // self.size, self.nonzeros)
@@ -70,6 +100,10 @@ class GaussianNnls(GaussianLasso):
     m: int = 500
     n: int = 250
     noise: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers(self, 0, MOST, "noise")
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         A, b = super().draw(generator)
@@ -88,6 +122,10 @@ class GaussianBox(GaussianNnls):
     """Least squares with x in [-bound, bound], which cuts off part of the true x."""
 
     bound: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers(self, LEAST, MOST, "bound")
 
     def truth(self, generator: torch.Generator) -> Tensor:
         return sparse_vector(generator, self.n, self.nonzeros)
@@ -120,6 +158,11 @@ class GaussianLogistic(Family):
     nonzeros: int = 20
     lam: float = 0.1
 
+    def __post_init__(self) -> None:
+        check_sizes(self, 1, LARGEST, "m", "n")
+        check_sizes(self, 1, self.n, "nonzeros")
+        check_numbers(self, LEAST, MOST, "lam")
+
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         A = randn(generator, self.m, self.n)
         return A, (A @ sparse_vector(generator, self.n, self.nonzeros) >= 0).to(A.dtype)
@@ -138,6 +181,12 @@ class GaussianSoftmax(Family):
     classes: int = 5
     nonzeros: int = 10
     lam: float = 0.02
+
+    def __post_init__(self) -> None:
+        check_sizes(self, 1, LARGEST, "m", "n")
+        check_sizes(self, 2, LARGEST, "classes")
+        check_sizes(self, 1, self.n, "nonzeros")
+        check_numbers(self, LEAST, MOST, "lam")
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         A = randn(generator, self.m, self.n)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from proxlearn.families.base import Family, randn
+from proxlearn.families.base import LARGEST, LEAST, MOST, Family, check_numbers, check_sizes, randn
 from proxlearn.penalties import AbsoluteDeviation
 from proxlearn.problem import Problem
 from proxlearn.smooth import NoSmooth
@@ -18,6 +18,10 @@ class WeightedMedian(Family):
     n: int = 50
     k: int = 5
     scale: float = 10.0
+
+    def __post_init__(self) -> None:
+        check_sizes(self, 1, LARGEST, "n", "k")
+        check_numbers(self, LEAST, MOST, "scale")
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         centres = self.scale * randn(generator, self.n, self.k)

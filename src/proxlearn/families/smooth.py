@@ -6,7 +6,16 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from proxlearn.families.base import Family, randn, unit_columns
+from proxlearn.families.base import (
+    LARGEST,
+    LEAST,
+    MOST,
+    Family,
+    check_numbers,
+    check_sizes,
+    randn,
+    unit_columns,
+)
 from proxlearn.operators import Dense
 from proxlearn.penalties import Zero
 from proxlearn.problem import Problem
@@ -21,6 +30,11 @@ class GaussianLeastSquares(Family):
     n: int = 50
     spread: float = 10.0
     noise: float = 0.3
+
+    def __post_init__(self) -> None:
+        check_sizes(self, 1, LARGEST, "m", "n")
+        check_numbers(self, 1, MOST, "spread")
+        check_numbers(self, 0, MOST, "noise")
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         A = unit_columns(randn(generator, self.m, self.n)) * _lengths(self, generator)
@@ -45,6 +59,12 @@ class GaussianRidgeLogistic(Family):
     spread: float = 10.0
     ridge: float = 1e-3
     flipped: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_sizes(self, 1, LARGEST, "m", "n")
+        check_numbers(self, 1, MOST, "spread")
+        check_numbers(self, LEAST, MOST, "ridge")
+        check_numbers(self, 0, 1, "flipped")
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         A = randn(generator, self.m, self.n) * _lengths(self, generator)

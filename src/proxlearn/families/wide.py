@@ -12,7 +12,16 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from proxlearn.families.base import Family, randn, sparse_vector
+from proxlearn.families.base import (
+    LARGEST,
+    LEAST,
+    MOST,
+    Family,
+    check_numbers,
+    check_sizes,
+    randn,
+    sparse_vector,
+)
 from proxlearn.operators import Dense
 from proxlearn.penalties import L1
 from proxlearn.problem import Problem
@@ -78,6 +87,14 @@ class Wide(Family):
     n: int = 0
     """Size of the batch, drawn where it is 0."""
 
+    def __post_init__(self) -> None:
+        check_sizes(self, 1, LARGEST, "smallest", "fewest", "entries")
+        check_sizes(self, self.fewest, LARGEST, "rows")
+        check_sizes(self, self.smallest, LARGEST, "columns")
+        check_sizes(self, 0, LARGEST, "m", "n")
+        check_numbers(self, LEAST, MOST, "lam_low")
+        check_numbers(self, self.lam_low, MOST, "lam_high")
+
     def fixed(self, generator: torch.Generator) -> "Wide":
         """m and n log-uniform, below `entries` together."""
         if self.m and self.n:
@@ -141,6 +158,12 @@ class WideSoftmax(Wide):
     entries: int = 15_000
     lam_low: float = 0.003
     classes: int = 0
+    """Number of classes, drawn where it is 0."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.classes != 0:
+            check_sizes(self, 2, LARGEST, "classes")
 
     def fixed(self, generator: torch.Generator) -> "WideSoftmax":
         """Sizes, and between 3 and 10 classes."""

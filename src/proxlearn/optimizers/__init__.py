@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from proxlearn import zoo
-from proxlearn.errors import unknown
+from proxlearn.errors import InputError, unknown
 from proxlearn.optimizers.adam import Adam
 from proxlearn.optimizers.base import Optimizer, OptimizerState
 from proxlearn.optimizers.l2o_dm import L2oDm
@@ -34,6 +34,7 @@ NAMES: dict[str, Callable[[], Optimizer]] = {
     "adam": Adam,
     "adamhd": lambda: Adam(alpha=1e-2, hyper=1e-4),
 }
+"""Makers by name; `proxlearn.names.OPTIMIZERS` has the same names for the command line."""
 
 KINDS: dict[str, type[Learnable]] = {
     "recurrent": RecurrentRule,
@@ -49,6 +50,13 @@ KINDS: dict[str, type[Learnable]] = {
 def get(optimizer: "str | Optimizer") -> Optimizer:
     """The optimizer of that name, a shipped model or a file of weights; or the object itself."""
     if not isinstance(optimizer, str):
+        if isinstance(optimizer, type) or not all(
+            hasattr(optimizer, part) for part in ("init", "step", "gradients")
+        ):
+            raise InputError(
+                f"optimizer is of type {type(optimizer).__name__}; expected the name of one, such "
+                "as 'fista-restart', or an object with init, step and gradients"
+            )
         return optimizer
     if optimizer in NAMES:
         return NAMES[optimizer]()

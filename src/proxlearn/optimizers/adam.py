@@ -1,11 +1,13 @@
 """Adam and AdamHD on a subgradient of F."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from proxlearn.errors import InputError
 from proxlearn.optimizers.base import SubgradientState, follow_subgradient, refuse_constraints
 from proxlearn.problem import Problem
 
@@ -37,6 +39,18 @@ class Adam:
     eps: float = 1e-8
 
     gradients = 1
+
+    def __post_init__(self) -> None:
+        for name, low, high in (
+            ("alpha", 0, math.inf),
+            ("hyper", 0, math.inf),
+            ("beta1", 0, 1),
+            ("beta2", 0, 1),
+            ("eps", 0, math.inf),
+        ):
+            value = getattr(self, name)
+            if not low <= value < high:
+                raise InputError(f"{name} of Adam is {value}; expected {low} <= {name} < {high}")
 
     def init(self, problem: Problem, x0: Tensor) -> SubgradientState:
         refuse_constraints("adamhd" if self.hyper else "adam", problem)

@@ -80,8 +80,12 @@ class Penalty(ABC):
         return None
 
     def tie(self, p: Tensor) -> Tensor:
-        """The p nearest to a given one, (B, n), for which the prox exists; itself by default."""
-        return p
+        """The p nearest to a given one, (B, n), for which the prox exists.
+
+        By default p itself where r is separable, and elsewhere its mean over the coordinates,
+        (B, 1): a prox that couples coordinates need not exist in closed form for several values.
+        """
+        return p if self.separable else p.mean(-1, keepdim=True)
 
     def piece(self, x: Tensor, g: Tensor) -> Piece | None:
         """The smooth piece of r that x lies on, or enters where -g pushes it off a kink.

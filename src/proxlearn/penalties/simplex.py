@@ -55,5 +55,9 @@ class Simplex(Penalty):
     def in_units(self, variable: Tensor, objective: Tensor) -> "Simplex":
         return Simplex(times_power(self.radius, -variable))
 
+    def tie(self, p: Tensor) -> Tensor:
+        """p itself: this prox takes a value for each coordinate."""
+        return p
+
     def conjugate(self, v: Tensor) -> Tensor:
         return self.radius * v.amax(-1)

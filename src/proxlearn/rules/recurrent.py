@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from proxlearn.checks import check_seed
 from proxlearn.errors import unknown
 from proxlearn.penalties import Penalty
 from proxlearn.problem import Problem
@@ -53,11 +54,12 @@ class RecurrentSettings:
         for name, known in [
             ("learns", VARIANTS),
             ("activation", ACTIVATIONS),
-            ("looks_at", "xy"),
+            ("looks_at", ("x", "y")),
             ("start", ("zero", "gaussian")),
         ]:
             if getattr(self, name) not in known:
                 raise unknown(name, getattr(self, name), known)
+        check_seed(self.start_seed)
         check_size("hidden", self.hidden, 256)
         check_size("layers", self.layers, 8)
 

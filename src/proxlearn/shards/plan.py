@@ -108,7 +108,9 @@ def agree(path: Path, record: dict[str, object], otherwise: str) -> None:
             temporary.write_text(text, encoding="utf-8")
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        if not isinstance(found, dict):
+            raise ValueError
+    except (OSError, ValueError, RecursionError):
         raise InputError(f"{path} cannot be read; remove it, or choose another output") from None
     if found != record:
         differ = [

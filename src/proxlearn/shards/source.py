@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ import scipy.sparse
 from proxlearn import constructors, names
 from proxlearn.arrays import to_matrix
 from proxlearn.errors import InputError, unknown
-from proxlearn.files import Array
+from proxlearn.files import MOSTLY_EMPTY, Array
 from proxlearn.problem import Problem
 from proxlearn.shards.npz_store import open_npz
 from proxlearn.shards.store import Header, Store
@@ -65,13 +66,19 @@ class Source:
         for name in self.headers.keys() - {"A", "b"}:
             given[name] = self._slice(name, start, stop)
         if "classes" in given:
-            given["classes"] = int(given["classes"])
+            given["classes"] = self._whole("classes", given["classes"])
         b = self._slice("b", start, stop)
         build = getattr(constructors, self.kind.replace("-", "_"))
         problem: Problem = build(
             self._matrix(start, stop, dtype, device), b[None] if b.ndim == 1 else b, **given
         )
         return problem
+
+    def _whole(self, name: str, value: Any) -> int:
+        number = float(value)
+        if not number.is_integer():
+            raise InputError(f"{self.path}: {name} is {number:g}; expected a whole number")
+        return int(number)
 
     def _matrix(self, start: int, stop: int, dtype: str | None, device: str) -> Any:
         if "A" in self._kept:
@@ -129,6 +136,11 @@ def _with_sparse(store: Store, headers: dict[str, Header]) -> dict[str, Header]:
     if whole[2].shape != (2,) or any(header.dtype.kind not in "iu" for header in whole):
         raise InputError(f"{path}: A_indices, A_indptr and A_shape (m, n) must be whole numbers")
     m, n = (int(size) for size in store.read("A_shape", 0, None))
+    if m + n > MOSTLY_EMPTY + 2 * math.prod(data.shape):
+        raise InputError(
+            f"{path}: A_shape is ({m}, {n}) with {math.prod(data.shape)} entries: nearly all "
+            f"rows or columns are empty; expected at most {MOSTLY_EMPTY} of these: leave them out"
+        )
     if whole[1].shape != (m + 1,) or whole[0].shape != data.shape or len(data.shape) != 1:
         raise InputError(
             f"{path}: A_data, A_indices and A_indptr have shapes {data.shape}, {whole[0].shape} "

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from proxlearn.checkpoint import build
+from proxlearn.checks import check_seed
 from proxlearn.errors import InputError, unknown
 from proxlearn.names import LOSSES, SCHEDULES
 from proxlearn.optimizers import KINDS
@@ -64,8 +65,10 @@ class TrainConfig:
             "validate_every",
             "validation_batches",
         ):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; expected at least 1")
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise InputError(f"{name} is {value!r}; expected a whole number, at least 1")
+        check_seed(self.seed)
         if self.horizon % self.unroll:
             raise InputError(
                 f"horizon {self.horizon} is not a multiple of unroll {self.unroll}; make it one"
@@ -74,8 +77,9 @@ class TrainConfig:
             if getattr(self, name) not in known:
                 raise unknown(name, getattr(self, name), known)
         for name in ("lr", "floor"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise InputError(f"{name} is {getattr(self, name)}; expected a number > 0")
+            value = getattr(self, name)
+            if isinstance(value, str) or not 0 < value < float("inf"):
+                raise InputError(f"{name} is {value!r}; expected a number > 0")
         rules = [*VARIANTS, *(kind for kind in KINDS if kind != "recurrent")]
         if self.rule not in rules:
             raise unknown("rule", self.rule, rules)

@@ -14,11 +14,12 @@ from torch import Tensor
 from proxlearn import families
 from proxlearn.batch import detach
 from proxlearn.checkpoint import Learned, weights
+from proxlearn.errors import InputError
 from proxlearn.families import Family
 from proxlearn.memory import keep_freed_memory
 from proxlearn.problem import Problem
 from proxlearn.solver import solve
-from proxlearn.tensors import start_point
+from proxlearn.tensors import check_device, start_point
 from proxlearn.training import snapshot
 from proxlearn.training.config import TrainConfig
 from proxlearn.training.ranks import Ranks
@@ -69,10 +70,16 @@ def train(
     >>> pl.train(family, config).card["status"]
     'finished'
     """
+    chosen, config = families.get(family), config or TrainConfig()
+    if not isinstance(config, TrainConfig):
+        raise InputError(
+            f"config is of type {type(config).__name__}; expected a TrainConfig, as in "
+            "proxlearn.TrainConfig(rule='compact')"
+        )
+    check_device(device)
     keep_freed_memory()
-    config = config or TrainConfig()
     with Ranks.join(device) as ranks:
-        run = Training(families.get(family), config, ranks, device)
+        run = Training(chosen, config, ranks, device)
         file = None if out is None else Path(out)
         if resume:
             snapshot.restore(run, file)

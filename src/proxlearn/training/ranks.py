@@ -10,6 +10,8 @@ from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
+from proxlearn.errors import InputError
+
 
 @dataclass(frozen=True)
 class Ranks:
@@ -32,7 +34,13 @@ class Ranks:
             return
         joined_here = not dist.is_initialized()
         if joined_here:
-            store, rank, count = next(rendezvous("env://"))
+            try:
+                store, rank, count = next(rendezvous("env://"))
+            except ValueError as error:
+                raise InputError(
+                    f"RANK and WORLD_SIZE are set, and PyTorch says: {error}; start several "
+                    "processes with torchrun, or unset them for one"
+                ) from None
             store = PrefixStore(_generation(), store)
             backend = "nccl" if device.startswith("cuda") else "gloo"
             dist.init_process_group(backend, store=store, rank=rank, world_size=count)

@@ -20,7 +20,9 @@ from proxlearn.training.config import TrainConfig
 if TYPE_CHECKING:
     from proxlearn.training.loop import Training
 
-COUNTERS = ("step", "skipped", "bad_in_a_row", "loss", "validation", "best", "log")
+WHOLE = ("step", "skipped", "bad_in_a_row")
+NUMBERS = ("loss", "validation", "best", "seconds")
+COUNTERS = (*WHOLE, "loss", "validation", "best", "log")
 
 
 def write(run: "Training", out: Path) -> None:
@@ -54,6 +56,8 @@ def restore(run: "Training", out: Path | None) -> None:
             f"{file} belongs to a training with another family or configuration; "
             "use the same ones, or remove it to start afresh"
         )
+    if not _complete(run, tensors, state):
+        raise InputError(f"{file} is damaged: it does not hold a whole training; remove it")
     run.rule.load_state_dict(_part(tensors, "rule."))
     run.best_weights = _part(tensors, "best.")
     for i, p in enumerate(run.rule.parameters()):
@@ -61,6 +65,23 @@ def restore(run: "Training", out: Path | None) -> None:
     for name in COUNTERS:
         setattr(run, name, state[name])
     run.spent = state["seconds"]
+
+
+def _complete(run: "Training", tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> bool:
+    """True where a checkpoint holds finite weights of the right shapes, and every counter."""
+    shapes = {k: t.shape for k, t in weights(run.rule).items()}
+    for prefix in ("rule.", "best."):
+        found = _part(tensors, prefix)
+        if {k: t.shape for k, t in found.items()} != shapes:
+            return False
+        if not all(bool(t.isfinite().all()) for t in found.values()):
+            return False
+    for i, p in enumerate(run.rule.parameters()):
+        if any(t.shape not in (p.shape, ()) for t in _part(tensors, f"adam.{i}.").values()):
+            return False
+    whole = all(type(state.get(name)) is int and state[name] >= 0 for name in WHOLE)
+    numbers = all(isinstance(state.get(name), (int, float)) for name in NUMBERS)
+    return whole and numbers and isinstance(state.get("log"), list)
 
 
 def finish(run: "Training", out: Path | None, card: dict[str, Any]) -> Learned:
