@@ -43,6 +43,10 @@ cdef class Data:
             self.center = &means[0]
         return 0
 
+    cdef int take_gram(self, object gram) except -1:
+        """Use the Gram matrix (n, n) of all columns, which was computed before."""
+        return 0
+
     cdef double shift(self, Py_ssize_t j) noexcept nogil:
         """What is subtracted from the entries of column j."""
         return self.center[j] if self.center != NULL and j < self.n - self.intercept else 0.0
@@ -67,6 +71,10 @@ cdef class Data:
     cdef int copy_columns(self, Py_ssize_t first, Py_ssize_t count) except -1 nogil:
         """Fetch the columns at positions first, ..., first + count - 1 of the working set."""
         return 0
+
+    cdef double entries(self) noexcept nogil:
+        """How many numbers a product with A reads."""
+        return <double> self.m * self.n
 
     cdef void clear(self) noexcept nogil:
         """Empty the working set."""
@@ -102,12 +110,13 @@ cdef class Dense(Data):
     cdef Py_ssize_t ld
     cdef bint tall
     cdef double *columns  # (k, m): the columns of the working set, centred, in float64
+    cdef double *all_products  # (n, n): the Gram matrix of all columns, or NULL
     cdef double *scaled   # (ROWS, k): rows of them, times the square root of D
     cdef Py_ssize_t scaled_room
 
     def __cinit__(self, array, bint intercept=False, center=None):
         cdef void *entries = cnp.PyArray_DATA(array)
-        self.columns = self.scaled = NULL
+        self.columns = self.scaled = self.all_products = NULL
         self.scaled_room = 0
         self.describe(array.shape[0], array.shape[1], intercept, center)
         self.kept.append(array)
@@ -123,6 +132,12 @@ cdef class Dense(Data):
     def __dealloc__(self):
         free(self.columns)
         free(self.scaled)
+
+    cdef int take_gram(self, object gram) except -1:
+        cdef double[:, ::1] products = gram
+        self.kept.append(gram)
+        self.all_products = &products[0, 0]
+        return 0
 
     cdef int make_room(self, Py_ssize_t room) except -1 nogil:
         self.columns = <double *> resized(self.columns, room * self.m, sizeof(double))
@@ -181,9 +196,16 @@ cdef class Dense(Data):
     ) except -1 nogil:
         cdef int fresh = count - known, old = known, width = ld, m = self.m
         cdef double unit = 1.0, zero = 0.0
+        cdef double *row
+        cdef Py_ssize_t p, q
         if fresh <= 0:
             return 0
-        if D != NULL or not is_range(live, count):
+        if D == NULL and self.all_products != NULL:
+            for q in range(known, count):
+                row = self.all_products + self.index[live[q]] * self.n
+                for p in range(q + 1):
+                    H[q * ld + p] = row[self.index[live[p]]]
+        elif D != NULL or not is_range(live, count):
             self.weighted_gram(D, live, count, known, H, ld)
         else:
             dsyrk("U", "T", &fresh, &m, &unit, self.columns + known * self.m, &m, &zero,
@@ -270,6 +292,9 @@ cdef class Sparse(Data):
         free(self.place)
         free(self.found)
         free(self.values)
+
+    cdef double entries(self) noexcept nogil:
+        return self.starts[self.n - self.intercept]
 
     cdef bint is_ones(self, Py_ssize_t j) noexcept nogil:
         return self.intercept and j == self.n - 1

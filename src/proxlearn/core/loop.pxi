@@ -58,6 +58,10 @@ cdef class Solver:
     cdef double *slope      # (n,): A^T (s direction)
     cdef double *moved      # (n,): c at the dual point that was moved along it
     cdef readonly double objective, bound, gap, worst, scale
+    cdef double offset      # added to the loss: what a reduced problem leaves out
+    cdef double rounding    # of a reduced problem, relative to (sum |x_j| norms_j + size)^2
+    cdef double size
+    cdef double *norms      # (n,), or NULL
     cdef readonly double level  # F at the feasible point nearest to 0
     cdef readonly Py_ssize_t iterations, models
     cdef readonly double passes
@@ -69,6 +73,7 @@ cdef class Solver:
         cdef Py_ssize_t j
         self.A, self.f, self.r, self.model = A, f, r, Model()
         self.m, self.n, self.room = A.m, A.n, 0
+        self.model.entries = A.entries()
         self.x = <double *> resized(NULL, self.n, sizeof(double))
         self.c = <double *> resized(NULL, self.n, sizeof(double))
         self.score = <double *> resized(NULL, self.n, sizeof(double))
@@ -129,8 +134,8 @@ cdef class Solver:
         for p in range(self.A.k):
             self.v[p] = self.x[self.A.index[p]]
         self.A.predict(self.v, self.z)
-        self.objective = self.f.value(self.z, NULL, 0.0) + self.penalty_value()
-        self.gap = max(self.objective - self.bound, 0.0)
+        self.objective = self.offset + self.f.value(self.z, NULL, 0.0) + self.penalty_value()
+        self.gap = max(self.objective - self.bound, 0.0) + self.hidden_by_rounding()
         self.correlated = False
 
     def predictions(self, double[::1] out):
@@ -143,6 +148,17 @@ cdef class Solver:
         self.moved = <double *> resized(self.moved, self.n, sizeof(double))
         self.direction, self.slope = &direction[0], &slope[0]
 
+    def reduced(self, double offset, double[::1] norms, double size, double rounding, gram):
+        """The problem stands for another one: see reduction.py. `gram` is the Gram matrix of all columns."""
+        self.kept = (norms, gram)
+        self.offset, self.norms, self.size, self.rounding = offset, &norms[0], size, rounding
+        self.A.take_gram(gram)
+        self.level += offset
+
+    def is_reduced(self):
+        """True where `reduced` was called."""
+        return self.norms != NULL
+
     def penalise(self, double[::1] l1, double[::1] l2, double[::1] lower, double[::1] upper):
         """Go on with another penalty, from the solution that is there."""
         cdef Py_ssize_t p
@@ -150,7 +166,8 @@ cdef class Solver:
         self.homogeneous = self.r.is_homogeneous()
         for p in range(self.model.k):
             self.model.penalise(p, self.r, self.A.index[self.live[p]])
-        self.model.forget_factor()
+        if not self.homogeneous:
+            self.model.forget_factor()
 
     def solve(self, double tol, Py_ssize_t max_iter, double seconds=INFINITY, double anticipate=1.0):
         """Run until the gap is at most tol times the objective.
@@ -243,7 +260,7 @@ cdef class Solver:
                     self.g[p] = self.c[self.A.index[p]]
             self.passes += 1
             self.correlated = True
-        self.objective = self.f.value(self.z, NULL, 0.0) + self.penalty_value()
+        self.objective = self.offset + self.f.value(self.z, NULL, 0.0) + self.penalty_value()
         ratio = survey(self.c, self.r.l1, self.r.l2, self.r.lower, self.r.upper, self.score, &self.scale, self.n)
         self.worst = 0.0
         for p in range(self.A.k):
@@ -251,8 +268,18 @@ cdef class Solver:
             self.score[j] = 0.0
             self.worst = max(self.worst, self.r.violation(j, self.v[p], self.c[j]))
         self.lower_bound(1.0 / ratio if ratio > 0.0 else INFINITY)
-        self.gap = max(self.objective - self.bound, 0.0)
+        self.gap = max(self.objective - self.bound, 0.0) + self.hidden_by_rounding()
         return 0
+
+    cdef double hidden_by_rounding(self) noexcept nogil:
+        """How far the objective and the bound of a reduced problem may be off."""
+        cdef Py_ssize_t p
+        cdef double total = self.size
+        if self.norms == NULL:
+            return 0.0
+        for p in range(self.A.k):
+            total += fabs(self.v[p]) * self.norms[self.A.index[p]]
+        return self.rounding * total * total
 
     cdef double penalty_value(self) noexcept nogil:
         """r(x); coordinates outside the working set are 0."""
@@ -277,7 +304,7 @@ cdef class Solver:
         t = self.f.best_scale(largest) if self.homogeneous else min(largest, 1.0)
         if t > 0.0:
             self.bounded = True
-            value = self.f.dual_value(t) - (0.0 if self.homogeneous else self.r.conjugate(c, t))
+            value = self.offset + self.f.dual_value(t) - (0.0 if self.homogeneous else self.r.conjugate(c, t))
             if value > self.bound:
                 self.bound = value
 
@@ -434,7 +461,6 @@ cdef class Solver:
             self.model.make_room(k)
             if self.f.quadratic:
                 if self.known != k:
-                    self.model.forget_factor()
                     self.A.gram(NULL if self.unit_weights else self.f.s, self.live, k, self.known, self.model.H, self.model.ld)
                 self.known = k
             else:
