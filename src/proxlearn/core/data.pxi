@@ -47,6 +47,10 @@ cdef class Data:
         """Use the Gram matrix (n, n) of all columns, which was computed before."""
         return 0
 
+    cdef bint has_gram(self) noexcept nogil:
+        """True where `take_gram` was called."""
+        return False
+
     cdef double shift(self, Py_ssize_t j) noexcept nogil:
         """What is subtracted from the entries of column j."""
         return self.center[j] if self.center != NULL and j < self.n - self.intercept else 0.0
@@ -138,6 +142,9 @@ cdef class Dense(Data):
         self.kept.append(gram)
         self.all_products = &products[0, 0]
         return 0
+
+    cdef bint has_gram(self) noexcept nogil:
+        return self.all_products != NULL
 
     cdef int make_room(self, Py_ssize_t room) except -1 nogil:
         self.columns = <double *> resized(self.columns, room * self.m, sizeof(double))

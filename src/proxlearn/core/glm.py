@@ -20,7 +20,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from proxlearn.core import kernel
-from proxlearn.core.reduction import Reduction, reduction
+from proxlearn.core.reduction import Reduction, reduction, weighted_gram
 
 Array = npt.NDArray[np.float64]
 
@@ -161,11 +161,80 @@ def solve_glm(glm: Glm, x0: Any = None, limits: Limits | None = None, threads: i
     until = time.perf_counter() + limits.seconds
 
     reductions = _reductions(glm, glm.batch) if glm.batch > 1 else None
+    if x0 is None and glm.batch > 1 and _differ_in_b(glm):
+        return _solve_shared(glm, limits, threads, reductions)
 
     def one(i: int) -> tuple[Any, ...]:
         return _Problem(glm, i, _row(x0, i), 1.0, reductions).solve(limits, until)
 
     return _collect(glm, _each(one, glm.batch, threads))
+
+
+def _differ_in_b(glm: Glm) -> bool:
+    """True where the problems share all but b, and their numbers are of moderate size."""
+    rows = glm.sample_weight, glm.l1, glm.l2, glm.lower, glm.upper
+    shared = glm.A.ndim == 2 and all(len(v) == 1 for v in rows)
+    return bool(shared and _moderate(glm.A, glm.b, *rows))
+
+
+def _solve_shared(
+    glm: Glm, limits: Limits, threads: int, reductions: "_Reductions | None"
+) -> Answer:
+    """Solve problems that differ in b alone: the Gram matrix and all A^T b are computed at once."""
+    s, B = glm.sample_weight[0], glm.batch
+    b, middle = glm.b, np.zeros(B)
+    first = _Problem(glm, 0, None, 1.0, reductions)
+    if first.mean is not None and first.squares:
+        middle = b @ (s / s.sum())
+        b = b - middle[:, None]
+    offsets = sizes = correlations = gram = None
+    if first.reduced is not None:
+        b, offsets, sizes = first.reduced.targets(b)
+    elif first.squares and glm.A.dtype == np.float64:
+        weighted = s * b
+        correlations = np.ascontiguousarray(weighted @ glm.A)
+        if first.mean is not None:
+            correlations -= np.outer(weighted.sum(1), first.mean)
+        if not scipy.sparse.issparse(glm.A) and 8 * B > glm.A.shape[1]:
+            gram = weighted_gram(glm.A, s, first.mean)
+    x, numbers = np.empty((B, len(first.rows[0]))), np.empty((B, 5))
+    parts = np.array_split(np.arange(B), min(max(threads, 1), B))
+
+    def some(part: int) -> None:
+        rows = slice(parts[part][0], parts[part][-1] + 1)
+        solver = (first if part == 0 else _Problem(glm, 0, None, 1.0, reductions)).solver
+        if gram is not None:
+            solver.take_gram(gram)
+        pick = [None if v is None else v[rows] for v in (correlations, offsets, sizes)]
+        solver.solve_many(
+            b[rows], *pick, x[rows], numbers[rows],
+            first.single, limits.tol, limits.max_iter, limits.seconds,
+        )  # fmt: skip
+
+    _each(some, len(parts), threads)
+    constant = np.zeros(B)
+    if first.mean is not None:
+        last = middle if first.squares else x[:, first.n]
+        x = x[:, : first.n]
+        constant = last - x @ first.mean
+    status = numbers[:, 2].astype(np.int8)
+    precision = np.float32 if glm.A.dtype == np.float32 else np.float64
+    answer = Answer(
+        x.astype(precision, copy=False), constant, numbers[:, 0], numbers[:, 1],
+        status, numbers[:, 3].astype(np.int64), numbers[:, 4],
+    )  # fmt: skip
+    if first.reduced is not None:
+        _again(glm, answer, np.flatnonzero((status == 1) & (numbers[:, 3] < limits.max_iter)), limits)
+    return answer
+
+
+def _again(glm: Glm, answer: Answer, those: Any, limits: Limits) -> None:
+    """Solve some problems directly, from the answers that rounding did not let certify."""
+    for i in those:
+        row = _Problem(glm, int(i), answer.x[i].astype(np.float64)).solve(limits, math.inf)
+        fields = answer.x, answer.intercept, answer.objective, answer.gap, answer.status
+        for field, value in zip((*fields, answer.iterations, answer.passes), row, strict=True):
+            field[i] = value
 
 
 def path_glm(
@@ -227,7 +296,7 @@ class _Problem:
             self.units, self.single = _Units.choose(A, b, s, self.squares), False
             A, b, s = self.units.scale_data(A, b, s)
             rows = self.units.scale_penalty(*rows)
-        self.mean, self.middle = None, 0.0
+        self.mean, self.middle, self.reduced = None, 0.0, None
         ones = False
         if glm.intercept:
             share = s / s.sum()
@@ -264,12 +333,13 @@ class _Problem:
         self, reduced: Reduction, b: Array, start: Array | None, factor: float
     ) -> None:
         """Solve a square problem in place of a tall one."""
-        target, offset, size = reduced.target(b)
-        loss = kernel.Squares(target, np.ones(self.n))
+        self.reduced = reduced
+        targets, offsets, sizes = reduced.targets(b[None])
+        loss = kernel.Squares(targets[0], np.ones(self.n))
         first = None if start is None else self._inward(start)
         penalty = kernel.Separable(*self._penalty(factor))
         self.solver = kernel.Solver(kernel.Dense(reduced.R), loss, penalty, first)
-        self.solver.reduced(offset, reduced.norms, size, reduced.rounding, reduced.gram)
+        self.solver.reduced(offsets[0], reduced.norms, sizes[0], reduced.rounding, reduced.gram)
 
     def _penalty(self, factor: float) -> tuple[Array, ...]:
         if factor == 1.0:
@@ -297,10 +367,7 @@ class _Problem:
         if status == 1 and solver.is_reduced() and solver.iterations < limits.max_iter:
             return self._directly(limits, until, factor)
         if self.single:
-            solver.round_to_single()
-            allowed = max(limits.tol * abs(solver.objective), EPS * solver.level)
-            if status == 0 and solver.gap > allowed:
-                status = 1
+            status = solver.round_to_single(limits.tol)
         x = np.empty(len(self.rows[0]))
         solver.solution(x)
         constant, scale = 0.0, self.units.objective
@@ -397,9 +464,6 @@ class _Units:
 
 UNITS = _Units()
 """Nothing is rescaled."""
-
-EPS = float(np.finfo(np.float64).eps)
-
 
 def _power_of_two(size: Any) -> Any:
     """The power of two next to a size; 1 for 0."""

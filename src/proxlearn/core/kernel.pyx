@@ -10,7 +10,7 @@ from libc.math cimport INFINITY, copysign, fabs, isfinite, log, sqrt
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memmove, memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
-from scipy.linalg.cython_blas cimport dgemm, dgemv, dsyrk, dtrsm
+from scipy.linalg.cython_blas cimport dgemm, dgemv, dsyrk, dtrsv
 from scipy.linalg.cython_lapack cimport dpotrf, dpotrs
 
 

@@ -87,11 +87,9 @@ cdef class Solver:
             if f.s[j] != 1.0:
                 self.unit_weights = False
         self.homogeneous = r.is_homogeneous()
-        self.restart()
-        self.A.predict(self.v, self.z)
-        self.level = self.f.value(self.z, NULL, 0.0) + self.penalty_value()
+        self.begin()
         if start is not None:
-            self.restart(start)
+            self.restart(&start[0])
 
     def __dealloc__(self):
         for pointer in (<size_t> self.x, <size_t> self.c, <size_t> self.score, <size_t> self.picked,
@@ -101,7 +99,7 @@ cdef class Solver:
                         <size_t> self.free_gram, <size_t> self.moved, <size_t> self.needed):
             free(<void *> <size_t> pointer)
 
-    def restart(self, double[::1] start=None):
+    cdef int restart(self, double *start) except -1 nogil:
         """Forget the working set, and begin at `start`, or at the feasible point nearest to 0."""
         cdef Py_ssize_t j, count = 0
         self.A.clear()
@@ -110,12 +108,61 @@ cdef class Solver:
         self.correlated = False
         memset(self.inside, 0, self.n)
         for j in range(self.n):
-            self.x[j] = 0.0 if start is None else start[j]
+            self.x[j] = 0.0 if start == NULL else start[j]
             self.x[j] = min(max(self.x[j], self.r.lower[j]), self.r.upper[j])
             if self.x[j] != 0.0 or self.r.is_free(j):
                 self.picked[count] = j
                 count += 1
-        self.join(count)
+        return self.join(count)
+
+    cdef int begin(self) except -1 nogil:
+        """Begin at the feasible point nearest to 0, where F has the value `level`."""
+        self.restart(NULL)
+        self.A.predict(self.v, self.z)
+        self.level = self.offset + self.f.value(self.z, NULL, 0.0) + self.penalty_value()
+        return 0
+
+    def solve_many(
+        self,
+        double[:, ::1] targets,
+        double[:, ::1] correlations,
+        double[::1] offsets,
+        double[::1] sizes,
+        double[:, ::1] x,
+        double[:, ::1] numbers,
+        bint single,
+        double tol,
+        Py_ssize_t max_iter,
+        double seconds,
+    ):
+        """Solve for each row of `targets`, all else being equal, from 0.
+
+        `correlations`, where given, holds A^T (s b) of each problem; `offsets` and `sizes` those of
+        reduced problems. Rows of `numbers` become objective, gap, status, iterations and passes.
+        """
+        cdef Py_ssize_t i
+        cdef double until = now() + seconds
+        with nogil:
+            for i in range(targets.shape[0]):
+                self.f.b = &targets[i, 0]
+                if offsets is not None:
+                    self.offset, self.size = offsets[i], sizes[i]
+                self.begin()
+                self.iterations = self.models = 0
+                self.passes = 0.0
+                if correlations is not None and self.A.k == 0:
+                    self.f.differentiate(self.z)
+                    memcpy(self.c, &correlations[i, 0], self.n * sizeof(double))
+                    self.correlated = True
+                    self.passes = 1.0
+                self.status = self.run(tol, max_iter, until, 1.0)
+                if single:
+                    self.round()
+                    if self.status == SOLVED and self.gap > self.allowed(tol):
+                        self.status = MAX_ITER
+                memcpy(&x[i, 0], self.x, self.n * sizeof(double))
+                numbers[i, 0], numbers[i, 1], numbers[i, 2] = self.objective, self.gap, self.status
+                numbers[i, 3], numbers[i, 4] = self.iterations, self.passes
 
     def solution(self, double[::1] out):
         """Copy x."""
@@ -126,7 +173,18 @@ cdef class Solver:
         return {"columns": self.A.k, "sweeps": self.model.sweeps, "newton": self.model.newton_steps,
                 "factorisations": self.model.factorisations, "passes": self.passes}
 
-    def round_to_single(self):
+    def round_to_single(self, double tol):
+        """Round x to float32; a gap that no longer meets the tolerance is not SOLVED."""
+        self.round()
+        if self.status == SOLVED and self.gap > self.allowed(tol):
+            self.status = MAX_ITER
+        return self.status
+
+    cdef double allowed(self, double tol) noexcept nogil:
+        """The gap at which a problem is solved."""
+        return max(tol * fabs(self.objective), DBL_EPSILON * self.level)
+
+    cdef void round(self) noexcept nogil:
         """Round x to float32, and certify what comes out with the bound that is there."""
         cdef Py_ssize_t j, p
         for j in range(self.n - self.A.intercept):
@@ -151,9 +209,13 @@ cdef class Solver:
     def reduced(self, double offset, double[::1] norms, double size, double rounding, gram):
         """The problem stands for another one: see reduction.py. `gram` is the Gram matrix of all columns."""
         self.kept = (norms, gram)
+        self.level += offset - self.offset
         self.offset, self.norms, self.size, self.rounding = offset, &norms[0], size, rounding
         self.A.take_gram(gram)
-        self.level += offset
+
+    def take_gram(self, gram):
+        """Use the Gram matrix of all columns, which was computed for many problems."""
+        self.A.take_gram(gram)
 
     def is_reduced(self):
         """True where `reduced` was called."""
@@ -183,7 +245,7 @@ cdef class Solver:
         return self.status
 
     cdef int run(self, double tol, Py_ssize_t max_iter, double until, double anticipate) except -1 nogil:
-        cdef double allowed, target = 0.0, outside, last = INFINITY
+        cdef double target = 0.0, outside, last = INFINITY
         cdef Py_ssize_t joined, stalled = 0
         self.bound, self.bounded = 0.0, False  # the losses and the penalty are never negative
         self.list_free()
@@ -194,8 +256,7 @@ cdef class Solver:
             self.certify()
             if not isfinite(self.objective):
                 return NUMERICAL_ERROR
-            allowed = max(tol * fabs(self.objective), DBL_EPSILON * self.level)
-            if self.gap <= allowed and tol > 0:
+            if self.gap <= self.allowed(tol) and tol > 0:
                 return SOLVED
             if self.iterations >= max_iter:
                 return MAX_ITER
@@ -461,7 +522,7 @@ cdef class Solver:
             self.model.make_room(k)
             if self.f.quadratic:
                 if self.known != k:
-                    self.A.gram(NULL if self.unit_weights else self.f.s, self.live, k, self.known, self.model.H, self.model.ld)
+                    self.A.gram(NULL if self.unit_weights or self.A.has_gram() else self.f.s, self.live, k, self.known, self.model.H, self.model.ld)
                 self.known = k
             else:
                 self.f.curvature(self.D)

@@ -14,6 +14,7 @@ cdef enum:
 # its a^3 / 3 multiplications about four times as fast (LAPACK against one column at a time).
 cdef double FACTORISE = 1.0 / 12
 cdef double UPDATE = 0.5  # A variable that is appended to a factor, in units of one that is removed.
+cdef double NEAR = 0.1  # A factor is near the active variables if this part of them differs at most.
 cdef double RIDGE = 1e-14  # Relative to the diagonal; nothing where columns are independent.
 
 
@@ -150,6 +151,8 @@ cdef class Model:
         """
         cdef Py_ssize_t rounds, sweep, p, i, count, idle = 0
         cdef double worst = 0.0, least = INFINITY, most, v, last
+        if self.has_factor(self.collect()):
+            self.newton_step()
         for rounds in range(MOST_ROUNDS):
             most = 0.0
             for p in range(self.k):
@@ -163,7 +166,7 @@ cdef class Model:
                     if self.newton_cost(count) < self.entries:
                         self.newton_step()
                     break
-                if sweep >= LEAST_SWEEPS and self.newton_pays(count, tol / v, v / last):
+                if (sweep >= LEAST_SWEEPS or self.has_factor(count)) and self.newton_pays(count, tol / v, v / last):
                     self.newton_step()
                     break
                 last = v
@@ -213,6 +216,12 @@ cdef class Model:
                 self.active[count] = p
                 count += 1
         return count
+
+    cdef bint has_factor(self, Py_ssize_t count) noexcept nogil:
+        """True where the factor differs from that of the active variables in a few at most."""
+        if self.factored_count <= 0 or count == 0:
+            return False
+        return self.count_gone(count) + self.count_fresh(count) <= NEAR * count
 
     cdef double factor_cost(self, Py_ssize_t count) noexcept nogil:
         """Multiplications that a factor for the active variables costs, in units of those of a sweep.
@@ -287,7 +296,8 @@ cdef class Model:
                 p = self.factored[i]
                 L[i * ld + i] += self.l2[p] + RIDGE * self.H[p * self.ld + p]
             if a > 0:
-                dtrsm("R", "L", "T", "N", &fresh, &a, &unit, L, &ld, L + kept, &ld)
+                for i in range(kept, count):
+                    dtrsv("L", "N", "N", &a, L, &ld, L + i, &ld)
                 dsyrk("L", "N", &fresh, &a, &minus, L + kept, &ld, &unit, L + kept * ld + kept, &ld)
             dpotrf("L", &fresh, L + kept * ld + kept, &ld, &info)
         self.factored_count = count if info == 0 else -1
@@ -329,7 +339,7 @@ cdef class Model:
         at the first kink that a variable meets.
         """
         cdef Py_ssize_t count = self.collect(), i, p, who = -1
-        cdef int a = count, one = 1, info = 0, ld
+        cdef int a = count, one = 1, ld
         cdef double *d = self.direction
         cdef double w, new, low, high, first = 1.0, kink = 0.0, part, change = 0.0
         if count == 0 or not self.factorise(count):
@@ -341,7 +351,8 @@ cdef class Model:
             d[i] = self.c[p] - self.l2[p] * self.w[p]
             if self.w[p] != 0.0:
                 d[i] -= copysign(self.l1[p], self.w[p])
-        dpotrs("L", &a, &one, self.factor, &ld, d, &a, &info)
+        dtrsv("L", "N", "N", &a, self.factor, &ld, d, &one)
+        dtrsv("L", "T", "N", &a, self.factor, &ld, d, &one)
         for i in range(count):
             p = self.active[i]
             w = self.w[p]

@@ -37,31 +37,22 @@ class Reduction:
     """|a_j| in the metric S, (n,)."""
     rounding: float
 
-    def target(self, b: Array) -> tuple[Array, float, float]:
-        """d (n,), the offset, and |b| in the metric S."""
+    def targets(self, b: Array) -> tuple[Array, Array, Array]:
+        """d (B, n), the offsets (B,) and |b| in the metric S (B,), for targets b (B, m)."""
         weighted = self.weights * b
         q = np.asarray(weighted @ self.A, dtype=np.float64)
         if self.mean is not None:
-            q = q - self.mean * weighted.sum()
-        d: Array = solve_triangular(self.R, q, trans="T", check_finite=False)
-        square = float(weighted @ b)
-        return np.ascontiguousarray(d), max(0.5 * (square - float(d @ d)), 0.0), square**0.5
+            q = q - np.outer(weighted.sum(1), self.mean)
+        d: Array = solve_triangular(self.R, q.T, trans="T", check_finite=False).T
+        squares = np.einsum("ij,ij->i", weighted, b)
+        offsets = np.maximum(0.5 * (squares - np.einsum("ij,ij->i", d, d)), 0.0)
+        return np.ascontiguousarray(d), offsets, np.sqrt(squares)
 
 
 def reduction(A: Any, weights: Array, mean: Array | None) -> Reduction | None:
     """The reduction of a dense A (m, n); None where its columns are nearly dependent."""
     m, n = A.shape
-    even = bool((weights == weights[0]).all())
-    if even and mean is None and A.dtype == np.float64:
-        gram = A.T @ A
-        gram *= weights[0]
-    else:
-        gram = np.zeros((n, n))
-        root = np.sqrt(weights)[:, None]
-        for first in range(0, m, ROWS):
-            rows = np.asarray(A[first : first + ROWS], dtype=np.float64)
-            rows = root[first : first + ROWS] * (rows if mean is None else rows - mean)
-            gram += rows.T @ rows
+    gram = weighted_gram(A, weights, mean)
     norms = np.sqrt(gram.diagonal())
     try:
         R = np.asfortranarray(cholesky(gram, check_finite=False))
@@ -70,3 +61,20 @@ def reduction(A: Any, weights: Array, mean: Array | None) -> Reduction | None:
     if not (R.diagonal() > 1e-7 * norms).all():
         return None
     return Reduction(A, weights, mean, gram, R, norms, (m + 4 * n) * float(np.finfo(float).eps))
+
+
+def weighted_gram(A: Any, weights: Array, mean: Array | None) -> Array:
+    """A^T S A of a dense A (m, n) whose columns are centred, (n, n)."""
+    m, n = A.shape
+    even = bool((weights == weights[0]).all())
+    if even and mean is None and A.dtype == np.float64:
+        gram: Array = A.T @ A
+        gram *= weights[0]
+        return gram
+    gram = np.zeros((n, n))
+    root = np.sqrt(weights)[:, None]
+    for first in range(0, m, ROWS):
+        rows = np.asarray(A[first : first + ROWS], dtype=np.float64)
+        rows = root[first : first + ROWS] * (rows if mean is None else rows - mean)
+        gram += rows.T @ rows
+    return gram
