@@ -14,19 +14,21 @@ Array = npt.NDArray[np.float64]
 def strictly_feasible(
     A: Any, s: Array, rows: tuple[Array, ...], mean: Array | None
 ) -> tuple[Array, Array] | None:
-    """A direction p with A^T (s p) < 0 on the columns that have a lower bound alone, if any has.
+    """A direction p with A^T (s p) < 0 on the columns that have a lower bound alone.
 
     The dual of non-negative least squares has no scaling that makes a point feasible; moving
     along p does. The sum of the columns, each of length 1, serves where their angles are acute.
     """
     l1, l2, lower, upper = rows
-    one_sided = (l1 == 0) & (l2 == 0) & (upper == np.inf) & (lower > -np.inf)
+    below, above = (lower > -np.inf) & (upper == np.inf), (lower == -np.inf) & (upper < np.inf)
+    one_sided = (l1 == 0) & (l2 == 0) & (below | above)
+    side = np.where(above, -1.0, 1.0)  # a column with an upper bound is minus one with a lower
     square = A.multiply(A).sum(axis=0) if scipy.sparse.issparse(A) else np.einsum("ij,ij->j", A, A)
     length = np.sqrt(np.asarray(square, dtype=np.float64).ravel())
     needed = one_sided & (length > 0)
     if not needed.any():
         return None
-    weights = np.where(needed, 1.0 / np.where(length > 0, length, 1.0), 0.0)
+    weights = np.where(needed, side / np.where(length > 0, length, 1.0), 0.0)
 
     def slopes(combination: Array) -> tuple[Array, Array]:
         p = -np.asarray(A @ combination, dtype=np.float64)
@@ -37,14 +39,14 @@ def strictly_feasible(
 
     def inside(p: Array, slope: Array) -> bool:
         size = np.linalg.norm(s * p)
-        return bool((slope[needed] < -1e-12 * length[needed] * size).all())
+        return bool(((side * slope)[needed] < -1e-12 * length[needed] * size).all())
 
     p, slope = slopes(weights)
     if not inside(p, slope) and mean is None:
         p, slope = slopes(_nearest_to_zero(A, s, needed, weights))
     if not inside(p, slope):
         return None
-    return np.ascontiguousarray(p), np.ascontiguousarray(np.where(needed, slope, -1e-300))
+    return np.ascontiguousarray(p), np.ascontiguousarray(slope)
 
 
 def _nearest_to_zero(A: Any, s: Array, needed: Any, weights: Array) -> Array:

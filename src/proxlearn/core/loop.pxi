@@ -202,7 +202,7 @@ cdef class Solver:
         memcpy(&out[0], self.z, self.m * sizeof(double))
 
     def point_inside(self, double[::1] direction, double[::1] slope):
-        """Give a direction p with A^T (s p) < 0 on the columns that only have a lower bound and no l1."""
+        """Give a direction p into the interior of the dual cone, and A^T (s p): see dual_cone.py."""
         self.kept = (direction, slope)
         self.moved = <double *> resized(self.moved, self.n, sizeof(double))
         self.direction, self.slope = &direction[0], &slope[0]
@@ -383,26 +383,39 @@ cdef class Solver:
     cdef void move_inside(self, double *c) noexcept nogil:
         """Move the dual point along the strictly feasible direction until it is feasible, with c."""
         cdef Py_ssize_t j, i
-        cdef double most = 0.0
+        cdef double most = 0.0, excess
         for j in range(self.n):
-            if self.c[j] > self.r.l1[j] and self.r.upper[j] == INFINITY and self.r.l2[j] == 0:
-                most = max(most, (self.c[j] - self.r.l1[j]) / -self.slope[j])
+            excess = fabs(self.c[j]) - self.r.l1[j]
+            if excess > 0 and self.r.has_infinite_conjugate(j, self.c[j]) and self.slope[j] != 0:
+                most = max(most, excess / fabs(self.slope[j]))
         for i in range(self.m):
             self.dz[i] = -most * self.direction[i]
         self.f.shift(self.dz)
         for j in range(self.n):
             c[j] = self.c[j] + most * self.slope[j]
-            if self.r.l2[j] == 0 and self.r.upper[j] == INFINITY and c[j] > self.r.l1[j]:
-                c[j] = self.r.l1[j]  # what is left is rounding
+            if fabs(c[j]) > self.r.l1[j] and self.r.has_infinite_conjugate(j, c[j]):
+                # What is left of a violation that was moved away is rounding.
+                if fabs(c[j]) - self.r.l1[j] <= 8.0 * DBL_EPSILON * fabs(self.c[j]):
+                    c[j] = copysign(self.r.l1[j], c[j])
         self.correlated = False  # the loss keeps the moved dual point
 
     cdef bint is_stationary(self, double tol) noexcept nogil:
-        """True where the violations are tol times the gradient at 0, or the rounding of a gradient."""
-        cdef Py_ssize_t i
+        """True where the violations are tol times the gradient at 0, or the rounding of a gradient.
+
+        The gradient is that at x itself: the dual point of the bound may have been moved.
+        """
+        cdef Py_ssize_t i, j
         cdef double longest = 0.0, noise
+        self.f.differentiate(self.z)
+        self.A.correlate(self.f.u, self.c)
+        self.passes += 1
+        self.worst = 0.0
+        for j in range(self.n):
+            self.worst = max(self.worst, self.r.violation(j, self.x[j], self.c[j]))
         for i in range(self.model.k):
             longest = max(longest, self.model.H[i * self.model.ld + i])
         noise = 4.0 * DBL_EPSILON * sqrt(longest * dot(self.f.u, self.f.u, self.m))
+        self.correlated = False
         return self.worst <= noise or self.worst <= tol * self.gradient_at_zero()
 
     cdef double gradient_at_zero(self) noexcept nogil:

@@ -44,9 +44,13 @@ cdef class Separable:
         """True where a coordinate has no penalty but one bound, as in non-negative least squares."""
         cdef Py_ssize_t j
         for j in range(self.n):
-            if self.l1[j] == 0 and self.l2[j] == 0 and self.upper[j] == INFINITY and self.lower[j] > -INFINITY:
+            if self.l1[j] == 0 and self.l2[j] == 0 and (self.upper[j] == INFINITY) != (self.lower[j] == -INFINITY):
                 return True
         return False
+
+    cdef bint has_infinite_conjugate(self, Py_ssize_t j, double c) noexcept nogil:
+        """True where r_j*(c) is infinite for a c of this sign whose size exceeds l1_j."""
+        return self.l2[j] == 0 and (self.upper[j] if c > 0 else -self.lower[j]) == INFINITY
 
     cdef bint is_homogeneous(self) noexcept nogil:
         """True where r* is 0 wherever it is finite: no quadratic part, and no bounds but 0."""

@@ -157,6 +157,8 @@ class Single:
             constant = float(last - x @ self.mean) * self.units.b
         if self.units is not UNCHANGED:
             x = x * self.units.x
+            if not (math.isfinite(solver.objective * scale) and np.isfinite(x).all()):
+                status = 3  # float64 cannot hold the answer
         return (
             x, constant, solver.objective * scale, solver.gap * scale,
             status, solver.iterations, solver.passes,
