@@ -11,6 +11,7 @@ from functools import partial
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from fuzz.check import Verdict, run
+from fuzz.draw import kind_of
 
 COLUMNS = ("drawn", "SOLVED", "MAX_ITER", "TIME_LIMIT", "NUMERICAL_ERROR", "refused", "crashed")
 
@@ -21,6 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first one")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--kinds", help="only these constructors, by commas; all by default")
     parser.add_argument("--optimizer", default="auto")
     parser.add_argument("--engine", help="passed to solve; its own default if not given")
     parser.add_argument("--max-iter", type=int, default=200)
@@ -32,6 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
         options["engine"] = given.engine
     one = partial(_one, given.seed, options)
     numbers = range(given.first, given.first + given.count)
+    if given.kinds:
+        wanted = given.kinds.split(",")
+        numbers = [number for number in numbers if kind_of(given.seed, number) in wanted]
     if given.jobs == 1:
         return _report(map(one, numbers), given)
     with multiprocessing.get_context("spawn").Pool(given.jobs) as pool:

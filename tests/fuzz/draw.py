@@ -34,6 +34,11 @@ class Instance:
     plains: Callable[[], list[Plain]]
 
 
+def kind_of(seed: int, number: int) -> str:
+    """The constructor of instance `number` of a seed: its first random number."""
+    return str(np.random.default_rng([seed, number]).choice(KINDS))
+
+
 def draw(seed: int, number: int) -> Instance:
     """Instance `number` of a seed."""
     rng = np.random.default_rng([seed, number])
