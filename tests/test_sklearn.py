@@ -20,6 +20,7 @@ from proxlearn.errors import InputError
 from proxlearn.operators import Sparse
 from proxlearn.sklearn import (
     ElasticNet,
+    ElasticNetCV,
     Lasso,
     LassoCV,
     LogisticRegression,
@@ -27,7 +28,7 @@ from proxlearn.sklearn import (
     NonNegativeLeastSquares,
     SparseCoder,
 )
-from proxlearn.sklearn.design import SparsePlusOuter
+from proxlearn.sklearn.multinomial_design import SparsePlusOuter
 
 ESTIMATORS = [
     Lasso(alpha=0.1),
@@ -36,6 +37,7 @@ ESTIMATORS = [
     ElasticNet(alpha=0.1, positive=True),
     NonNegativeLeastSquares(),
     LassoCV(alphas=3, eps=0.01, cv=2),
+    ElasticNetCV(l1_ratio=[0.5, 0.9], alphas=3, eps=0.01, cv=2),
     LogisticRegression(),
     LogisticRegression(C=0.5, l1_ratio=1.0),
     LogisticRegression(C=0.5, l1_ratio=0.5),
@@ -296,7 +298,7 @@ def test_too_few_iterations_are_said(diabetes, breast_cancer):
     with pytest.warns(ConvergenceWarning, match="relative duality gap"):
         Lasso(0.001, max_iter=1, tol=1e-10).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
-        LogisticRegression(C=100, l1_ratio=1, max_iter=5).fit(*breast_cancer)
+        LogisticRegression(C=100, l1_ratio=1, max_iter=1).fit(*breast_cancer)
 
 
 @pytest.mark.parametrize(

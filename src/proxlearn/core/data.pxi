@@ -35,13 +35,21 @@ cdef class Data:
         free(self.index)
 
     cdef int describe(self, Py_ssize_t m, Py_ssize_t n, bint intercept, object center) except -1:
-        cdef double[::1] means
+        cdef const double[::1] means
         self.m, self.n, self.intercept = m, n + intercept, intercept
         self.kept = [center]
         if center is not None:
             means = center
-            self.center = &means[0]
+            self.center = <double *> &means[0]
         return 0
+
+    cdef int take_gram(self, object gram) except -1:
+        """Use the Gram matrix (n, n) of all columns, which was computed before."""
+        return 0
+
+    cdef bint has_gram(self) noexcept nogil:
+        """True where `take_gram` was called."""
+        return False
 
     cdef double shift(self, Py_ssize_t j) noexcept nogil:
         """What is subtracted from the entries of column j."""
@@ -67,6 +75,10 @@ cdef class Data:
     cdef int copy_columns(self, Py_ssize_t first, Py_ssize_t count) except -1 nogil:
         """Fetch the columns at positions first, ..., first + count - 1 of the working set."""
         return 0
+
+    cdef double entries(self) noexcept nogil:
+        """How many numbers a product with A reads."""
+        return <double> self.m * self.n
 
     cdef void clear(self) noexcept nogil:
         """Empty the working set."""
@@ -102,12 +114,13 @@ cdef class Dense(Data):
     cdef Py_ssize_t ld
     cdef bint tall
     cdef double *columns  # (k, m): the columns of the working set, centred, in float64
+    cdef double *all_products  # (n, n): the Gram matrix of all columns, or NULL
     cdef double *scaled   # (ROWS, k): rows of them, times the square root of D
     cdef Py_ssize_t scaled_room
 
     def __cinit__(self, array, bint intercept=False, center=None):
         cdef void *entries = cnp.PyArray_DATA(array)
-        self.columns = self.scaled = NULL
+        self.columns = self.scaled = self.all_products = NULL
         self.scaled_room = 0
         self.describe(array.shape[0], array.shape[1], intercept, center)
         self.kept.append(array)
@@ -123,6 +136,15 @@ cdef class Dense(Data):
     def __dealloc__(self):
         free(self.columns)
         free(self.scaled)
+
+    cdef int take_gram(self, object gram) except -1:
+        cdef double[:, ::1] products = gram
+        self.kept.append(gram)
+        self.all_products = &products[0, 0]
+        return 0
+
+    cdef bint has_gram(self) noexcept nogil:
+        return self.all_products != NULL
 
     cdef int make_room(self, Py_ssize_t room) except -1 nogil:
         self.columns = <double *> resized(self.columns, room * self.m, sizeof(double))
@@ -181,9 +203,16 @@ cdef class Dense(Data):
     ) except -1 nogil:
         cdef int fresh = count - known, old = known, width = ld, m = self.m
         cdef double unit = 1.0, zero = 0.0
+        cdef double *row
+        cdef Py_ssize_t p, q
         if fresh <= 0:
             return 0
-        if D != NULL or not is_range(live, count):
+        if D == NULL and self.all_products != NULL:
+            for q in range(known, count):
+                row = self.all_products + self.index[live[q]] * self.n
+                for p in range(q + 1):
+                    H[q * ld + p] = row[self.index[live[p]]]
+        elif D != NULL or not is_range(live, count):
             self.weighted_gram(D, live, count, known, H, ld)
         else:
             dsyrk("U", "T", &fresh, &m, &unit, self.columns + known * self.m, &m, &zero,
@@ -245,18 +274,18 @@ cdef class Sparse(Data):
     cdef double *values
 
     def __cinit__(self, data, rows, starts, Py_ssize_t m, bint intercept=False, center=None):
-        cdef double[::1] numbers = data
-        cdef int[::1] row_numbers = rows
-        cdef int[::1] first = starts
+        cdef const double[::1] numbers = data
+        cdef const int[::1] row_numbers = rows
+        cdef const int[::1] first = starts
         self.work = self.values = NULL
         self.place = self.found = NULL
         self.block = NULL
         self.blocks = self.block_room = self.listed = 0
         self.describe(m, len(starts) - 1, intercept, center)
         self.kept += [data, rows, starts]
-        self.starts = &first[0]
-        self.data = &numbers[0] if len(data) else NULL
-        self.rows = &row_numbers[0] if len(data) else NULL
+        self.starts = <int *> &first[0]
+        self.data = <double *> &numbers[0] if len(data) else NULL
+        self.rows = <int *> &row_numbers[0] if len(data) else NULL
         self.work = <double *> resized(NULL, m, sizeof(double))
 
     def __dealloc__(self):
@@ -270,6 +299,9 @@ cdef class Sparse(Data):
         free(self.place)
         free(self.found)
         free(self.values)
+
+    cdef double entries(self) noexcept nogil:
+        return self.starts[self.n - self.intercept]
 
     cdef bint is_ones(self, Py_ssize_t j) noexcept nogil:
         return self.intercept and j == self.n - 1

@@ -5,12 +5,13 @@ import numpy as np
 
 cimport numpy as cnp
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.float cimport DBL_EPSILON
-from libc.math cimport INFINITY, copysign, fabs, isfinite, sqrt
+from libc.math cimport INFINITY, copysign, fabs, isfinite, log, sqrt
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memmove, memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
-from scipy.linalg.cython_blas cimport dgemm, dgemv, dsyrk
+from scipy.linalg.cython_blas cimport dgemm, dgemv, dsyrk, dtrsv
 from scipy.linalg.cython_lapack cimport dpotrf, dpotrs
 
 
@@ -27,6 +28,7 @@ cdef extern from "maths.h" nogil:
     double logistic_value(double *s, double *y, double *z, double *d, double t, long m) noexcept
     void logistic_state(double *s, double *y, double *z, double *t, double *h, double *u, long m) noexcept
     double entropy(double *s, double *t, double scale, long m) noexcept
+    void remove_variable(double *L, long ld, long a, long i) noexcept
     double largest_float(float *a, long n) noexcept
     double largest_double(double *a, long n) noexcept
     double squares_value(double *s, double *b, double *z, double *d, double t, long m) noexcept

@@ -14,7 +14,6 @@ cdef enum:
     MAX_ITER = 1
     TIME_LIMIT = 2
     NUMERICAL_ERROR = 3
-    INTERRUPTED = 4
 
 cdef enum:
     FIRST_COLUMNS = 10   # Columns that join at least; the square root of n where that is more.
@@ -58,17 +57,23 @@ cdef class Solver:
     cdef double *slope      # (n,): A^T (s direction)
     cdef double *moved      # (n,): c at the dual point that was moved along it
     cdef readonly double objective, bound, gap, worst, scale
+    cdef double offset      # added to the loss: what a reduced problem leaves out
+    cdef double rounding    # of a reduced problem, relative to (sum |x_j| norms_j + size)^2
+    cdef double size
+    cdef double *norms      # (n,), or NULL
     cdef readonly double level  # F at the feasible point nearest to 0
     cdef readonly Py_ssize_t iterations, models
     cdef readonly double passes
     cdef readonly int status
+    cdef double next_look   # when to look for Ctrl-C again
     cdef bint bounded  # True once a dual point was feasible
     cdef object kept
 
-    def __cinit__(self, Data A, Loss f, Separable r, double[::1] start=None):
+    def __cinit__(self, Data A, Loss f, Separable r, const double[::1] start=None):
         cdef Py_ssize_t j
         self.A, self.f, self.r, self.model = A, f, r, Model()
         self.m, self.n, self.room = A.m, A.n, 0
+        self.model.entries = A.entries()
         self.x = <double *> resized(NULL, self.n, sizeof(double))
         self.c = <double *> resized(NULL, self.n, sizeof(double))
         self.score = <double *> resized(NULL, self.n, sizeof(double))
@@ -82,11 +87,9 @@ cdef class Solver:
             if f.s[j] != 1.0:
                 self.unit_weights = False
         self.homogeneous = r.is_homogeneous()
-        self.restart()
-        self.A.predict(self.v, self.z)
-        self.level = self.f.value(self.z, NULL, 0.0) + self.penalty_value()
+        self.begin()
         if start is not None:
-            self.restart(start)
+            self.restart(<double *> &start[0])
 
     def __dealloc__(self):
         for pointer in (<size_t> self.x, <size_t> self.c, <size_t> self.score, <size_t> self.picked,
@@ -96,7 +99,7 @@ cdef class Solver:
                         <size_t> self.free_gram, <size_t> self.moved, <size_t> self.needed):
             free(<void *> <size_t> pointer)
 
-    def restart(self, double[::1] start=None):
+    cdef int restart(self, double *start) except -1 nogil:
         """Forget the working set, and begin at `start`, or at the feasible point nearest to 0."""
         cdef Py_ssize_t j, count = 0
         self.A.clear()
@@ -105,12 +108,61 @@ cdef class Solver:
         self.correlated = False
         memset(self.inside, 0, self.n)
         for j in range(self.n):
-            self.x[j] = 0.0 if start is None else start[j]
+            self.x[j] = 0.0 if start == NULL else start[j]
             self.x[j] = min(max(self.x[j], self.r.lower[j]), self.r.upper[j])
             if self.x[j] != 0.0 or self.r.is_free(j):
                 self.picked[count] = j
                 count += 1
-        self.join(count)
+        return self.join(count)
+
+    cdef int begin(self) except -1 nogil:
+        """Begin at the feasible point nearest to 0, where F has the value `level`."""
+        self.restart(NULL)
+        self.A.predict(self.v, self.z)
+        self.level = self.offset + self.f.value(self.z, NULL, 0.0) + self.penalty_value()
+        return 0
+
+    def solve_many(
+        self,
+        const double[:, ::1] targets,
+        double[:, ::1] correlations,
+        double[::1] offsets,
+        double[::1] sizes,
+        double[:, ::1] x,
+        double[:, ::1] numbers,
+        bint single,
+        double tol,
+        Py_ssize_t max_iter,
+        double seconds,
+    ):
+        """Solve for each row of `targets`, all else being equal, from 0.
+
+        `correlations`, where given, holds A^T (s b) of each problem; `offsets` and `sizes` those of
+        reduced problems. Rows of `numbers` become objective, gap, status, iterations and passes.
+        """
+        cdef Py_ssize_t i
+        cdef double until = now() + seconds
+        with nogil:
+            for i in range(targets.shape[0]):
+                self.f.b = <double *> &targets[i, 0]
+                if offsets is not None:
+                    self.offset, self.size = offsets[i], sizes[i]
+                self.begin()
+                self.iterations = self.models = 0
+                self.passes = 0.0
+                if correlations is not None and self.A.k == 0:
+                    self.f.differentiate(self.z)
+                    memcpy(self.c, &correlations[i, 0], self.n * sizeof(double))
+                    self.correlated = True
+                    self.passes = 1.0
+                self.status = self.run(tol, max_iter, until, 1.0)
+                if single:
+                    self.round()
+                    if self.status == SOLVED and self.allowed(tol) < self.gap < INFINITY:
+                        self.status = MAX_ITER
+                memcpy(&x[i, 0], self.x, self.n * sizeof(double))
+                numbers[i, 0], numbers[i, 1], numbers[i, 2] = self.objective, self.gap, self.status
+                numbers[i, 3], numbers[i, 4] = self.iterations, self.passes
 
     def solution(self, double[::1] out):
         """Copy x."""
@@ -121,7 +173,18 @@ cdef class Solver:
         return {"columns": self.A.k, "sweeps": self.model.sweeps, "newton": self.model.newton_steps,
                 "factorisations": self.model.factorisations, "passes": self.passes}
 
-    def round_to_single(self):
+    def round_to_single(self, double tol):
+        """Round x to float32; a gap that no longer meets the tolerance is not SOLVED."""
+        self.round()
+        if self.status == SOLVED and self.allowed(tol) < self.gap < INFINITY:
+            self.status = MAX_ITER
+        return self.status
+
+    cdef double allowed(self, double tol) noexcept nogil:
+        """The gap at which a problem is solved."""
+        return max(tol * fabs(self.objective), DBL_EPSILON * self.level)
+
+    cdef void round(self) noexcept nogil:
         """Round x to float32, and certify what comes out with the bound that is there."""
         cdef Py_ssize_t j, p
         for j in range(self.n - self.A.intercept):
@@ -129,8 +192,9 @@ cdef class Solver:
         for p in range(self.A.k):
             self.v[p] = self.x[self.A.index[p]]
         self.A.predict(self.v, self.z)
-        self.objective = self.f.value(self.z, NULL, 0.0) + self.penalty_value()
-        self.gap = max(self.objective - self.bound, 0.0)
+        self.objective = self.offset + self.f.value(self.z, NULL, 0.0) + self.penalty_value()
+        if self.gap < INFINITY:
+            self.gap = max(self.objective - self.bound, 0.0) + self.hidden_by_rounding()
         self.correlated = False
 
     def predictions(self, double[::1] out):
@@ -143,14 +207,30 @@ cdef class Solver:
         self.moved = <double *> resized(self.moved, self.n, sizeof(double))
         self.direction, self.slope = &direction[0], &slope[0]
 
-    def penalise(self, double[::1] l1, double[::1] l2, double[::1] lower, double[::1] upper):
+    def reduced(self, double offset, double[::1] norms, double size, double rounding, gram):
+        """The problem stands for another one: see reduction.py. `gram` is the Gram matrix of all columns."""
+        self.kept = (norms, gram)
+        self.level += offset - self.offset
+        self.offset, self.norms, self.size, self.rounding = offset, &norms[0], size, rounding
+        self.A.take_gram(gram)
+
+    def take_gram(self, gram):
+        """Use the Gram matrix of all columns, which was computed for many problems."""
+        self.A.take_gram(gram)
+
+    def is_reduced(self):
+        """True where `reduced` was called."""
+        return self.norms != NULL
+
+    def penalise(self, const double[::1] l1, const double[::1] l2, const double[::1] lower, const double[::1] upper):
         """Go on with another penalty, from the solution that is there."""
         cdef Py_ssize_t p
         self.r.set(l1, l2, lower, upper)
         self.homogeneous = self.r.is_homogeneous()
         for p in range(self.model.k):
             self.model.penalise(p, self.r, self.A.index[self.live[p]])
-        self.model.forget_factor()
+        if not self.homogeneous:
+            self.model.forget_factor()
 
     def solve(self, double tol, Py_ssize_t max_iter, double seconds=INFINITY, double anticipate=1.0):
         """Run until the gap is at most tol times the objective.
@@ -159,6 +239,7 @@ cdef class Solver:
         enough. `anticipate` is the factor by which l1 fell since the last solve.
         """
         cdef double until = now() + seconds
+        self.next_look = now() + 0.1
         self.iterations = self.models = 0
         self.passes = 0.0
         with nogil:
@@ -166,7 +247,7 @@ cdef class Solver:
         return self.status
 
     cdef int run(self, double tol, Py_ssize_t max_iter, double until, double anticipate) except -1 nogil:
-        cdef double allowed, target = 0.0, outside, last = INFINITY
+        cdef double target = 0.0, outside, last = INFINITY
         cdef Py_ssize_t joined, stalled = 0
         self.bound, self.bounded = 0.0, False  # the losses and the penalty are never negative
         self.list_free()
@@ -177,13 +258,13 @@ cdef class Solver:
             self.certify()
             if not isfinite(self.objective):
                 return NUMERICAL_ERROR
-            allowed = max(tol * fabs(self.objective), DBL_EPSILON * self.level)
-            if self.gap <= allowed and tol > 0:
+            if self.gap <= self.allowed(tol) and tol > 0:
                 return SOLVED
             if self.iterations >= max_iter:
                 return MAX_ITER
             if now() >= until:
                 return TIME_LIMIT
+            self.check_signals()
             self.iterations += 1
             joined = self.grow(anticipate, &outside)
             anticipate = 1.0
@@ -191,7 +272,7 @@ cdef class Solver:
                 target, stalled = min(0.3 * outside, 0.2 * self.scale), 0
             else:
                 target = min(0.1 * tol * self.scale, 0.01 * target if target > 0 else INFINITY)
-                if not self.bounded and tol > 0 and self.worst <= tol * self.gradient_at_zero():
+                if not self.bounded and tol > 0 and self.is_stationary(tol):
                     self.gap = INFINITY
                     return SOLVED
                 stalled = stalled + 1 if self.objective >= last else 0
@@ -199,6 +280,14 @@ cdef class Solver:
                     return MAX_ITER
             last = self.objective
             self.improve(max(target, 1e-16 * self.scale), 0.1, until)
+
+    cdef int check_signals(self) except -1 nogil:
+        """Let Ctrl-C end a long solve; looked at ten times a second."""
+        if now() > self.next_look:
+            with gil:
+                PyErr_CheckSignals()
+            self.next_look = now() + 0.1
+        return 0
 
     cdef int join(self, Py_ssize_t count) except -1 nogil:
         """Add the columns picked[:count] to the working set."""
@@ -243,7 +332,7 @@ cdef class Solver:
                     self.g[p] = self.c[self.A.index[p]]
             self.passes += 1
             self.correlated = True
-        self.objective = self.f.value(self.z, NULL, 0.0) + self.penalty_value()
+        self.objective = self.offset + self.f.value(self.z, NULL, 0.0) + self.penalty_value()
         ratio = survey(self.c, self.r.l1, self.r.l2, self.r.lower, self.r.upper, self.score, &self.scale, self.n)
         self.worst = 0.0
         for p in range(self.A.k):
@@ -251,8 +340,18 @@ cdef class Solver:
             self.score[j] = 0.0
             self.worst = max(self.worst, self.r.violation(j, self.v[p], self.c[j]))
         self.lower_bound(1.0 / ratio if ratio > 0.0 else INFINITY)
-        self.gap = max(self.objective - self.bound, 0.0)
+        self.gap = max(self.objective - self.bound, 0.0) + self.hidden_by_rounding()
         return 0
+
+    cdef double hidden_by_rounding(self) noexcept nogil:
+        """How far the objective and the bound of a reduced problem may be off."""
+        cdef Py_ssize_t p
+        cdef double total = self.size
+        if self.norms == NULL:
+            return 0.0
+        for p in range(self.A.k):
+            total += fabs(self.v[p]) * self.norms[self.A.index[p]]
+        return self.rounding * total * total
 
     cdef double penalty_value(self) noexcept nogil:
         """r(x); coordinates outside the working set are 0."""
@@ -277,7 +376,7 @@ cdef class Solver:
         t = self.f.best_scale(largest) if self.homogeneous else min(largest, 1.0)
         if t > 0.0:
             self.bounded = True
-            value = self.f.dual_value(t) - (0.0 if self.homogeneous else self.r.conjugate(c, t))
+            value = self.offset + self.f.dual_value(t) - (0.0 if self.homogeneous else self.r.conjugate(c, t))
             if value > self.bound:
                 self.bound = value
 
@@ -296,6 +395,15 @@ cdef class Solver:
             if self.r.l2[j] == 0 and self.r.upper[j] == INFINITY and c[j] > self.r.l1[j]:
                 c[j] = self.r.l1[j]  # what is left is rounding
         self.correlated = False  # the loss keeps the moved dual point
+
+    cdef bint is_stationary(self, double tol) noexcept nogil:
+        """True where the violations are tol times the gradient at 0, or the rounding of a gradient."""
+        cdef Py_ssize_t i
+        cdef double longest = 0.0, noise
+        for i in range(self.model.k):
+            longest = max(longest, self.model.H[i * self.model.ld + i])
+        noise = 4.0 * DBL_EPSILON * sqrt(longest * dot(self.f.u, self.f.u, self.m))
+        return self.worst <= noise or self.worst <= tol * self.gradient_at_zero()
 
     cdef double gradient_at_zero(self) noexcept nogil:
         """The largest entry of A^T u at predictions of 0."""
@@ -434,8 +542,7 @@ cdef class Solver:
             self.model.make_room(k)
             if self.f.quadratic:
                 if self.known != k:
-                    self.model.forget_factor()
-                    self.A.gram(NULL if self.unit_weights else self.f.s, self.live, k, self.known, self.model.H, self.model.ld)
+                    self.A.gram(NULL if self.unit_weights or self.A.has_gram() else self.f.s, self.live, k, self.known, self.model.H, self.model.ld)
                 self.known = k
             else:
                 self.f.curvature(self.D)
@@ -466,6 +573,7 @@ cdef class Solver:
             least = min(least, worst)
             if worst <= target or idle >= MOST_IDLE_MODELS or now() >= until:
                 break
+            self.check_signals()
             self.correlated = False
             again = t > 0 and worst <= REUSE * last and self.covers()
             self.build(again)

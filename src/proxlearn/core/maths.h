@@ -215,6 +215,24 @@ static inline void squares_state(const double *restrict s, const double *restric
     }
 }
 
+/* Remove variable i from a Cholesky factor L (a x a, lower, columns of length ld): the rows below it
+ * move up, and rotations of neighbouring columns make L triangular again. */
+static inline void remove_variable(double *L, long ld, long a, long i) {
+    for (long t = 0; t < a; t++) {
+        long to = t <= i ? i : t - 1;
+        memmove(L + t * ld + to, L + t * ld + to + 1, (a - 1 - to) * sizeof(double));
+    }
+    for (long t = i; t < a - 1; t++) {
+        double *restrict p = L + t * ld, *restrict q = L + (t + 1) * ld;
+        double size = sqrt(p[t] * p[t] + q[t] * q[t]), c = p[t] / size, s = q[t] / size;
+        for (long r = t; r < a - 1; r++) {
+            double u = p[r], v = q[r];
+            p[r] = c * u + s * v;
+            q[r] = c * v - s * u;
+        }
+    }
+}
+
 /* The largest magnitude of n numbers; NaN if one of them is NaN, since x * 0 is not 0 then. */
 #define LARGEST(T)                                                       \
     static inline double largest_##T(const T *restrict a, long n) {      \
