@@ -14,7 +14,6 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import numba
 import torch
 from contest import growth, roofline, rows, tables
 from contest.peers import NAMES, peers
@@ -26,8 +25,7 @@ from threadpoolctl import threadpool_limits
 import proxlearn as pl
 from proxlearn.files import replacing
 
-PACKAGES = ("proxlearn", "torch", "numpy", "scipy", "numba", "scikit-learn", "celer", "skglm",
-            "spams-bin")  # fmt: skip
+PACKAGES = ("proxlearn", "torch", "numpy", "scipy", "scikit-learn", "celer", "skglm", "spams-bin")
 
 
 class Report:
@@ -156,7 +154,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--count", type=int, help="at most so many problems, for a quick look")
     parser.add_argument("--repeats", type=int, default=7, help="timed runs of each solver")
     parser.add_argument("--peers", default=",".join(NAMES), help=f"some of {','.join(NAMES)}")
-    parser.add_argument("--engine", help="passed to proxlearn.solve")
+    parser.add_argument("--engine", help="auto, core or torch, passed to proxlearn.solve")
     parser.add_argument(
         "--certified", action="store_true", help="proxlearn proves the target gap (tol <= target)"
     )
@@ -185,7 +183,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parsed(arguments)
     report = Report(options)
     torch.set_num_threads(options.threads)
-    numba.set_num_threads(min(options.threads, numba.config.NUMBA_NUM_THREADS))
+    os.environ["OMP_NUM_THREADS"] = str(options.threads)  # what the compiled core reads
     try:
         with threadpool_limits(options.threads):
             for case in rows.cases():

@@ -7,9 +7,6 @@ import hypothesis
 import pytest
 import torch
 
-# The reference, whatever loops are there or appear meanwhile. What tests the loops names them.
-os.environ["PROXLEARN_ENGINE"] = "torch"
-
 # Property tests draw the same examples in every normal run, so that a run takes as long as the last
 # and fails only for what has changed. HYPOTHESIS_PROFILE=thorough draws new and many more.
 hypothesis.settings.register_profile("normal", deadline=None, max_examples=80, derandomize=True)

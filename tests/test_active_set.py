@@ -26,14 +26,14 @@ def breast_cancer(lam, scale):
 
 @pytest.mark.slow
 def test_a_tiny_lam_is_solved_in_a_thousand_iterations():
-    assert pl.solve(tiny_lam(100), max_iter=1000).solved
+    assert pl.solve(tiny_lam(100), max_iter=1000, engine="torch").solved
 
 
 @pytest.mark.parametrize(
     ("lam", "scale", "most"), [(2e-3, True, 400), (2e-5, True, 1200), (2e-4, False, 700)]
 )
 def test_logistic_regression_with_little_penalty(lam, scale, most):
-    solution = pl.solve(breast_cancer(lam, scale), max_iter=1000)
+    solution = pl.solve(breast_cancer(lam, scale), max_iter=1000, engine="torch")
     assert solution.solved
     assert solution.grad_evals.item() <= most
 
@@ -51,7 +51,7 @@ def test_from_zero_it_is_a_method_of_its_own(problem):
 
 
 def test_attempts_cost_a_bounded_share():
-    solution = pl.solve(breast_cancer(2e-5, True), max_iter=150)
+    solution = pl.solve(breast_cancer(2e-5, True), max_iter=150, engine="torch")
     assert not solution.solved
     # Half of the iterations and 3 more, and what the last attempt was overdrawn by: a few systems.
     assert solution.grad_evals.item() <= 1.5 * 150 + 3 + 40
@@ -59,6 +59,6 @@ def test_attempts_cost_a_bounded_share():
 
 def test_a_solve_that_runs_out_returns_the_better_point_of_the_polish():
     problem = breast_cancer(2e-5, True)
-    with_it = pl.solve(problem, max_iter=150)
+    with_it = pl.solve(problem, max_iter=150, engine="torch")
     without = pl.solve(problem, max_iter=150, polish=False)
     assert with_it.objective < 0.99 * without.objective

@@ -66,22 +66,25 @@ def check(plain: Plain, x: np.ndarray, solution: pl.Solution, i: int, case: Host
 )
 @given(hostile())
 def test_one_line_or_a_true_answer(case):
-    began = time.perf_counter()
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("error")
-        try:
-            problem = case.build()
-            solution = pl.solve(problem, tol=TOL, max_iter=MAX_ITER, time_limit=5)
-        except InputError as error:
-            message = str(error)
-        else:
-            message = ""
-        assert "\n" not in message
-        if message:
-            return
-        assert time.perf_counter() - began < 10
-        rows = solution.x.reshape(problem.batch, -1).double().numpy()
-        for i, plain in enumerate(case.instances()[: problem.batch]):
-            check(plain, rows[i], solution, i, case)
-            if not case.extreme[i]:
-                assert solution.status[i] != pl.Status.NUMERICAL_ERROR
+        for engine in ("auto", "torch"):
+            began = time.perf_counter()
+            try:
+                problem = case.build()
+                solution = pl.solve(
+                    problem, tol=TOL, max_iter=MAX_ITER, time_limit=5, engine=engine
+                )
+            except InputError as error:
+                message = str(error)
+            else:
+                message = ""
+            assert "\n" not in message
+            if message:
+                continue
+            assert time.perf_counter() - began < 10
+            rows = solution.x.reshape(problem.batch, -1).double().numpy()
+            for i, plain in enumerate(case.instances()[: problem.batch]):
+                check(plain, rows[i], solution, i, case)
+                if not case.extreme[i]:
+                    assert solution.status[i] != pl.Status.NUMERICAL_ERROR

@@ -324,7 +324,7 @@ def test_an_unsolved_instance_is_named(problems, tmp_path, capsys):
     ("options", "message"),
     [
         (["--optimizer", "fast"], "unknown optimizer 'fast'"),
-        (["--engine", "auto"], "unknown engine 'auto'"),
+        (["--engine", "compiled"], "unknown engine 'compiled'"),
         (["--tol", "-1"], "tol is -1.0"),
         (["--dtype", "half"], "unknown dtype 'half'"),
         (["--stale", "0"], "stale is 0.0"),

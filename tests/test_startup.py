@@ -1,8 +1,10 @@
 """Start-up: nothing heavy is imported before it is needed."""
 
+import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import proxlearn
@@ -125,6 +127,87 @@ def test_the_light_lists_of_names_are_those_of_the_registries():
     assert all(hasattr(constructors, kind.replace("-", "_")) for kind in names.KINDS)
     functions = {name for name, home in proxlearn._HOME.items() if home == "constructors"}
     assert functions - {"prepare"} == {kind.replace("-", "_") for kind in names.KINDS}
+
+
+FIT = """
+import numpy as np, proxlearn as pl
+rng = np.random.default_rng(0)
+X, signs = rng.normal(size=(30, 50)), np.arange(30) % 2
+y = X[:, 0] + 0.1 * rng.normal(size=30)
+problems = [pl.lasso(X, y, 1.0), pl.elastic_net(X, y, 1.0, 0.5), pl.nnls(X, y)]
+problems += [pl.logistic(X, signs, 0.01, weights=np.arange(50) > 0)]
+problems += [pl.lasso(X[None], y, [1.0, 2.0])]
+for problem in problems:
+    solution = pl.solve(problem, x0=np.ones(50), time_limit=60)
+    assert solution.solved and solution.engine == "core", solution
+    assert type(solution.x) is np.ndarray
+assert pl.path(problems[0], n_lams=5).solved and pl.path(problems[3], n_lams=5).solved
+"""
+
+
+def test_solving_imports_neither_pytorch_nor_numba():
+    assert imported_by(FIT) == "['numpy', 'scipy']"
+
+
+def test_solving_files_imports_neither_pytorch_nor_numba(tmp_path):
+    np.save(tmp_path / "A.npy", np.eye(4))
+    np.save(tmp_path / "b.npy", np.arange(4.0))
+    np.savez(tmp_path / "many.npz", kind="lasso", A=np.eye(4), b=np.ones((9, 4)), lam=0.5)
+    code = f"import os\nos.chdir({str(tmp_path)!r})\nfrom proxlearn.cli import main\n"
+    code += "assert main('solve lasso A.npy b.npy --lam 0.5 --out x.npy'.split()) == 0\n"
+    code += "assert main('solve lasso A.npy b.npy --lam 0.5 --dtype float32 --json'.split()) == 0\n"
+    code += "assert main('solve-batch many.npz out --shard-size 4'.split()) == 0\n"
+    assert imported_by(code) == "['numpy', 'scipy']"
+    np.testing.assert_allclose(np.load(tmp_path / "x.npy"), [0, 0.5, 1.5, 2.5])
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None  # what an import statement takes for a library that is not there
+import numpy as np, proxlearn as pl
+from proxlearn.cli import main
+problem = pl.lasso(np.eye(3), [3.0, 1.0, 0.1], 0.5)
+assert pl.solve(problem).solved
+calls = [
+    lambda: pl.solve(problem, "fista"), lambda: problem.f, lambda: pl.train, lambda: pl.families,
+    lambda: pl.group_lasso(np.eye(3), [3.0, 1.0, 0.1], 0.5, [0, 0, 1]),
+]
+for call in calls:
+    try:
+        call()
+    except pl.InputError as error:
+        print(error)
+assert main(["compare", "gaussian-lasso"]) == 2
+assert main(["models"]) == 2
+del sys.modules["torch"]
+"""
+
+
+def test_without_pytorch_one_line_says_what_to_install():
+    done = python(WITHOUT_TORCH)
+    lines = [*done.stdout.splitlines()[:-1], *done.stderr.splitlines()]
+    assert len(lines) == 7
+    for line in lines:
+        assert line.endswith("in a checkout with: pip install '.[learn]'"), line
+        assert "needs PyTorch, which is not installed" in line
+
+
+def test_a_small_file_is_solved_in_a_second(tmp_path):
+    """Of processor time: what other work on the machine costs is not counted."""
+    np.save(tmp_path / "A.npy", np.eye(4))
+    np.save(tmp_path / "b.npy", np.arange(4.0))
+    arguments = ["solve", "lasso", "A.npy", "b.npy", "--lam", "0.5"]
+    before = os.times()
+    done = subprocess.run(
+        [sys.executable, "-m", "proxlearn", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    after = os.times()
+    assert done.returncode == 0, done.stderr
+    used = after.children_user + after.children_system
+    assert used - before.children_user - before.children_system < 1.0
 
 
 def test_every_name_is_there_when_asked_for():

@@ -50,7 +50,7 @@ def _no_collection() -> Iterator[None]:
 
 
 def warm_up(variant: Variant, task: Task) -> None:
-    """Solve one problem here: what is compiled now, processes inherit."""
+    """Solve one problem here: what is imported or compiled now, processes inherit."""
     run(variant, task.part(0, 1), variant.grid[len(variant.grid) // 3], 1)
 
 

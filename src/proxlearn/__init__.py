@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from proxlearn.constructors import simplex_ls as simplex_ls
     from proxlearn.constructors import softmax as softmax
     from proxlearn.errors import InputError as InputError
-    from proxlearn.paths import SolutionPath as SolutionPath
     from proxlearn.paths import path as path
     from proxlearn.problem import Problem as Problem
     from proxlearn.scheme import Coefficients as Coefficients
     from proxlearn.scheme import Scheme as Scheme
     from proxlearn.solution import Solution as Solution
+    from proxlearn.solution import SolutionPath as SolutionPath
     from proxlearn.solution import Status as Status
     from proxlearn.solver import solve as solve
     from proxlearn.training import TrainConfig as TrainConfig
@@ -52,7 +52,7 @@ _HOME = {
     "optimum": "comparison",
     "Coefficients": "scheme",
     "Scheme": "scheme",
-    "SolutionPath": "paths",
+    "SolutionPath": "solution",
     "path": "paths",
     "Solution": "solution",
     "Status": "solution",
@@ -80,13 +80,16 @@ __all__ = sorted([*_HOME, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"proxlearn.{name}")
-    if name in _HOME:
+    if name not in _MODULES and name not in _HOME:
+        raise AttributeError(f"module 'proxlearn' has no attribute {name!r}")
+    from proxlearn.errors import needing_torch
+
+    with needing_torch(f"proxlearn.{name}"):
+        if name in _MODULES:
+            return import_module(f"proxlearn.{name}")
         value = getattr(import_module(f"proxlearn.{_HOME[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'proxlearn' has no attribute {name!r}")
+    globals()[name] = value
+    return value
 
 
 def _one_thread_after_fork() -> None:

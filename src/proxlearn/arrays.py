@@ -1,165 +1,224 @@
-"""Third-party arrays become tensors here and nowhere else, validated."""
+"""Arrays of users are validated here and nowhere else, and stay what they are.
 
-import math
-import warnings
+NumPy arrays and SciPy matrices are checked without PyTorch; tensors stay tensors. Conversions from
+one library to the other are in `proxlearn.tensors`.
+"""
+
+import sys
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
-import torch
-from torch import Tensor
 
-from proxlearn.errors import InputError
-from proxlearn.operators import Dense, MatrixFree, Operator, Sparse
-from proxlearn.problem import Problem
+from proxlearn.core import kernel
+from proxlearn.errors import InputError, needing_torch
+
+if TYPE_CHECKING:
+    from proxlearn.operators import Operator
+
+PRECISIONS = (np.dtype(np.float32), np.dtype(np.float64))
 
 LONGEST = 2**31
 """Most rows and columns of a sparse matrix; a vector of that length has 16 GiB in float64."""
 
 
-def to_tensor(name: str, value: Any) -> Tensor:
-    """A finite floating-point tensor of anything array-like.
+def is_tensor(value: Any) -> bool:
+    """True for a tensor of PyTorch, which is not imported to find out."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def to_numpy(value: Any) -> Any:
+    """A tensor as a NumPy array, which shares its memory where it is on the CPU; else itself."""
+    return value.detach().cpu().numpy() if is_tensor(value) else value
+
+
+def to_array(name: str, value: Any) -> Any:
+    """A finite floating-point array of anything array-like: a tensor of tensors, else of NumPy.
 
     Integers and booleans become float64, half precision float32.
     """
+    if is_tensor(value):
+        from proxlearn.tensors import floating
+
+        return require_finite(name, floating(name, value))
     if isinstance(value, np.ma.MaskedArray) and value.mask.any():
         raise InputError(f"{name} has masked entries; expected a number everywhere: fill them")
-    if not isinstance(value, Tensor):
-        try:
-            array = np.asarray(value)
-        except ValueError as error:
-            raise InputError(f"{name} is not a rectangular array of numbers ({error})") from None
-        if array.dtype.kind not in "fiub":
-            raise InputError(
-                f"{name} has dtype {array.dtype}; expected real numbers (float or integer)"
-            )
-        native = np.dtype(np.float64) if array.dtype.itemsize > 8 else array.dtype.newbyteorder("=")
-        # A copy only where torch needs one: strides it cannot take, or memory it may not write.
-        usable = all(stride >= 0 for stride in array.strides) and array.flags.writeable
-        array = array.astype(native, order="C", copy=not usable)
-        value = torch.from_numpy(array)
-    if value.layout != torch.strided:
-        raise InputError(f"{name} is sparse; expected a dense array: only A may be sparse")
-    if value.is_complex():
-        raise InputError(f"{name} has dtype {value.dtype}; expected real numbers")
-    if not value.is_floating_point():
-        value = value.double()
-    elif value.dtype not in (torch.float32, torch.float64):
-        value = value.float()
-    return require_finite(name, value)
-
-
-def require_finite(name: str, value: Tensor) -> Tensor:
-    """The tensor itself, if it holds neither NaN nor infinity."""
-    # The extremes, in one pass without a copy: NaN and infinity are among them.
-    if value.numel() and not all(bool(v.isfinite()) for v in torch.aminmax(value.detach())):
-        bad = ~torch.isfinite(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise InputError(f"{name} is not a rectangular array of numbers ({error})") from None
+    if array.dtype.kind not in "fiub":
         raise InputError(
-            f"{name} holds {int(bad.sum())} values that are NaN or infinite; "
+            f"{name} has dtype {array.dtype}; expected real numbers (float or integer)"
+        )
+    return require_finite(name, array.astype(_precision(array.dtype), copy=False))
+
+
+def _precision(dtype: Any) -> Any:
+    """The precision in which numbers are kept: float32 for short floats, else float64."""
+    return PRECISIONS[0 if dtype.kind == "f" and dtype.itemsize <= 4 else 1]
+
+
+def require_finite(name: str, value: Any) -> Any:
+    """The array itself, if it holds neither NaN nor infinity. One pass, and no copy."""
+    if not _all_finite(value):
+        bad = int((~np.isfinite(to_numpy(value))).sum())
+        raise InputError(
+            f"{name} holds {bad} values that are NaN or infinite; "
             "expected finite numbers: remove or impute them"
         )
     return value
 
 
-def to_operator(name: str, value: Any) -> Operator:
-    """An operator of a dense array (m, n) or (B, m, n), a sparse matrix, or a matvec object."""
-    if isinstance(value, Operator):
+def _all_finite(value: Any) -> bool:
+    if 0 in value.shape:
+        return True
+    if is_tensor(value):
+        from proxlearn.tensors import all_finite
+
+        return all_finite(value)
+    if value.flags.c_contiguous or value.flags.f_contiguous:
+        return bool(np.isfinite(kernel.largest_magnitude(value)))
+    return bool(np.isfinite(value.min()) and np.isfinite(value.max()))
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """A as it came, validated, for one problem or for many."""
+
+    values: Any
+    """NumPy array or tensor (m, n) or (B, m, n), SciPy matrix by columns, or an `Operator`."""
+    shape: tuple[int, int]
+    """(m, n)"""
+    batch: int
+    """Number of instances, 1 where all instances of a problem share A."""
+    from_tensors: bool
+    """True where A came as a tensor or an `Operator`: then answers are tensors."""
+
+    @property
+    def dtype(self) -> Any:
+        """A dtype of NumPy, or of PyTorch where tensors hold the numbers."""
+        return self.values.dtype
+
+    @property
+    def precision(self) -> str:
+        """float32 or float64."""
+        return str(self.dtype).removeprefix("torch.")
+
+    @property
+    def in_numpy(self) -> bool:
+        """True where NumPy or SciPy arrays hold the numbers."""
+        return isinstance(self.values, np.ndarray) or scipy.sparse.issparse(self.values)
+
+    @cached_property
+    def operator(self) -> "Operator":
+        """A for PyTorch, made when it is first needed; shares the memory of a dense array."""
+        from proxlearn.tensors import operator_of
+
+        return operator_of(self.values)
+
+    @cached_property
+    def array(self) -> Any:
+        """A as a NumPy array or SciPy matrix by columns; None where its entries are elsewhere."""
+        return self.values if self.in_numpy else self.operator.array()
+
+    def cast(self, value: Any) -> Any:
+        """An array or tensor in the library, precision and place of A."""
+        if self.in_numpy:
+            return np.asarray(to_numpy(value), dtype=self.dtype)
+        from proxlearn.tensors import as_tensor
+
+        return as_tensor(value).to(dtype=self.dtype, device=self.values.device)
+
+    def in_precision(self, name: str, dtype: str | None, device: str = "cpu") -> "Matrix":
+        """A in another precision and on a device, if the precision can hold its numbers."""
+        if device != "cpu":
+            with needing_torch(f"device {device!r}"):
+                from proxlearn.tensors import in_precision
+
+            moved = in_precision(name, self.operator, dtype, device)
+            return Matrix(moved, self.shape, self.batch, self.from_tensors)
+        if dtype is None or dtype == self.precision:
+            return self
+        if not self.in_numpy:
+            from proxlearn.tensors import in_precision
+
+            moved = in_precision(name, self.operator, dtype, device)
+            return Matrix(moved, self.shape, self.batch, self.from_tensors)
+        with np.errstate(over="ignore"):
+            values = self.values.astype(dtype)
+        entries = values.data if scipy.sparse.issparse(values) else values
+        if not _all_finite(entries):
+            raise InputError(
+                f"{name} holds numbers that are infinite in {dtype}; "
+                "scale the problem, or solve it in float64"
+            )
+        return Matrix(values, self.shape, self.batch, self.from_tensors)
+
+
+def to_matrix(name: str, value: Any) -> Matrix:
+    """A dense array (m, n) or (B, m, n), a sparse matrix, or an object with matvec, validated."""
+    if isinstance(value, Matrix):
         return value
     if scipy.sparse.issparse(value):
-        return _from_scipy(name, value)
-    if isinstance(value, Tensor) and value.layout != torch.strided:
-        return _from_torch_sparse(name, value)
+        return _nonempty(name, Matrix(_sparse(name, value), tuple(value.shape), 1, False))
+    operators = sys.modules.get("proxlearn.operators")
+    if operators is not None and isinstance(value, operators.Operator):
+        return Matrix(value, value.shape, value.batch, True)
+    if is_tensor(value) and str(value.layout) != "torch.strided":
+        from proxlearn.tensors import sparse_operator
+
+        _require_matrix(name, value.shape)
+        return _nonempty(name, Matrix(sparse_operator(name, value), tuple(value.shape), 1, True))
     if hasattr(value, "matvec") and hasattr(value, "rmatvec"):
         if len(getattr(value, "shape", ())) != 2:
             raise InputError(f"{name} has matvec and rmatvec but no shape (m, n); give it one")
-        operator = _nonempty(name, MatrixFree(value, dtype=_real_dtype(name, value)))
-        _check_adjoint(name, operator)
-        return operator
-    tensor = to_tensor(name, value)
-    if tensor.ndim not in (2, 3):
+        with needing_torch("an A that is given by its products"):
+            from proxlearn.tensors import matrix_free
+
+        shape = (int(value.shape[0]), int(value.shape[1]))
+        _require_nonempty(name, shape)
+        return Matrix(matrix_free(name, value), shape, 1, False)
+    array = to_array(name, value)
+    if array.ndim not in (2, 3):
         raise InputError(
-            f"{name} has shape {tuple(tensor.shape)}; expected (m, n), or (B, m, n) for a batch"
+            f"{name} has shape {tuple(array.shape)}; expected (m, n), or (B, m, n) for a batch"
         )
-    if tensor.ndim == 3 and tensor.shape[0] == 0:
-        raise InputError(f"{name} has shape {tuple(tensor.shape)}: an empty batch; give a problem")
-    return _nonempty(name, Dense(tensor))
+    if array.ndim == 3 and array.shape[0] == 0:
+        raise InputError(f"{name} has shape {tuple(array.shape)}: an empty batch; give a problem")
+    m, n = array.shape[-2:]
+    batch = array.shape[0] if array.ndim == 3 else 1
+    return _nonempty(name, Matrix(array, (m, n), batch, is_tensor(array)))
 
 
-def check_device(device: str) -> None:
-    """Refuses a device that this PyTorch cannot compute on: tries a sum there."""
+def to_operator(name: str, value: Any) -> "Operator":
+    """The same for PyTorch."""
+    return to_matrix(name, value).operator
+
+
+def _sparse(name: str, value: Any) -> Any:
+    """By columns, without duplicates, in float32 or float64; the caller's matrix stays as it is."""
+    _require_matrix(name, value.shape)
+    if value.dtype.kind not in "fiub":
+        raise InputError(
+            f"{name} has dtype {value.dtype}; expected real numbers (float or integer)"
+        )
     try:
-        fine = float(torch.ones(2, device=device).sum()) == 2
-    except Exception:  # each kind of device fails in its own way
-        fine = False
-    if not fine:
-        raise InputError(
-            f"device {device!r} is not available to this PyTorch; use 'cpu', or install a "
-            "PyTorch built for it"
-        )
-
-
-def in_precision(name: str, A: Operator, dtype: torch.dtype | None, device: str) -> Operator:
-    """A in another precision and on a device, if the precision can hold its numbers."""
-    target = A.dtype if dtype is None else dtype
-    moved = A.convert(target, device)
-    if target != A.dtype and isinstance(moved, (Dense, Sparse)):
-        values = moved.A if isinstance(moved, Dense) else moved.A.values()
-        if not bool(values.isfinite().all()):
-            raise InputError(
-                f"{name} holds numbers that are infinite in {target}; "
-                "scale the problem, or solve it in float64"
-            )
-    return moved
-
-
-def _check_adjoint(name: str, A: Operator) -> None:
-    """<A x, r> = <x, A^T r> for random x and r: one product with each."""
-    generator = torch.Generator().manual_seed(0)
-    x, r = (torch.randn(1, size, generator=generator, dtype=A.dtype) for size in A.shape[::-1])
-    z, g = A.forward(x), A.adjoint(r)
-    left, right = float((z * r).sum()), float((x * g).sum())
-    size = max(float(z.norm() * r.norm()), float(x.norm() * g.norm()))
-    if math.isfinite(size) and not abs(left - right) <= 1e-3 * size:
-        raise InputError(
-            f"{name}'s rmatvec is not the adjoint of its matvec: <A x, r> is {left:.6g} and "
-            f"<x, A^T r> is {right:.6g} for the same x and r; correct one of them"
-        )
-
-
-def _real_dtype(name: str, value: Any) -> torch.dtype:
-    dtype = np.dtype(getattr(value, "dtype", None) or np.float64)
-    if dtype.kind == "c":
-        raise InputError(f"{name} has dtype {dtype}; expected real numbers")
-    return torch.float32 if dtype == np.float32 else torch.float64
-
-
-def _from_scipy(name: str, value: Any) -> Operator:
-    _require_matrix(name, value.shape)
-    csr = value.tocsr()
-    if not csr.has_canonical_format:
-        csr = csr.copy()  # the caller's own matrix stays as it is
-        csr.sum_duplicates()
-    values = to_tensor(name, csr.data)
-    with warnings.catch_warnings():  # torch announces its CSR support as beta, once a process
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-        A = torch.sparse_csr_tensor(
-            torch.from_numpy(csr.indptr.astype(np.int64)),
-            torch.from_numpy(csr.indices.astype(np.int64)),
-            values,
-            size=csr.shape,
-            check_invariants=True,
-        )
-    return _nonempty(name, Sparse(A))
-
-
-def _from_torch_sparse(name: str, value: Tensor) -> Operator:
-    _require_matrix(name, value.shape)
-    coo = value.to_sparse_coo().coalesce()
-    A = torch.sparse_coo_tensor(
-        coo.indices(), to_tensor(name, coo.values()), coo.shape, check_invariants=True
-    )
-    return _nonempty(name, Sparse(A.coalesce()))
+        if hasattr(value, "check_format"):  # indices outside the matrix would be read
+            value.check_format(full_check=True)
+    except ValueError as error:
+        raise InputError(f"{name} is not a valid sparse matrix ({error})") from None
+    columns = value.tocsc()
+    if not columns.has_canonical_format:
+        columns = columns.copy() if columns is value else columns
+        columns.sum_duplicates()
+    columns = columns.astype(_precision(columns.dtype), copy=False)
+    require_finite(name, columns.data)
+    return columns
 
 
 def _require_matrix(name: str, shape: Sequence[int]) -> None:
@@ -174,61 +233,71 @@ def _require_matrix(name: str, shape: Sequence[int]) -> None:
         )
 
 
-def _nonempty(name: str, A: Operator) -> Operator:
-    if 0 in A.shape:
-        raise InputError(f"{name} has shape {A.shape}; expected at least one row and one column")
+def _nonempty(name: str, A: Matrix) -> Matrix:
+    _require_nonempty(name, A.shape)
     return A
 
 
-def to_rows(name: str, value: Any, width: int, like: Operator) -> Tensor:
-    """A (B, width) tensor of a vector (width,) or of rows (B, width), with the precision of A."""
-    tensor = to_tensor(name, value)
-    given = tuple(tensor.shape)
-    if tensor.ndim == 1:
-        tensor = tensor[None]
-    if tensor.ndim != 2 or tensor.shape[1] != width or not len(tensor):
-        hint = "; is it transposed?" if tensor.ndim == 2 and tensor.shape[0] == width else ""
+def _require_nonempty(name: str, shape: tuple[int, int]) -> None:
+    if 0 in shape:
+        raise InputError(f"{name} has shape {shape}; expected at least one row and one column")
+
+
+def to_rows(name: str, value: Any, width: int, like: Any) -> Any:
+    """Rows (B, width) of a vector (width,) or of rows (B, width), in A's library and precision.
+
+    A is the matrix or the operator `like`.
+    """
+    like = to_matrix("A", like)
+    array = to_array(name, value)
+    given = tuple(array.shape)
+    if array.ndim == 1:
+        array = array[None]
+    if array.ndim != 2 or array.shape[1] != width or not len(array):
+        hint = "; is it transposed?" if array.ndim == 2 and array.shape[0] == width else ""
         raise InputError(
             f"{name} has shape {given}; expected ({width},) to match A with shape {like.shape}, "
             f"or (B, {width}) for a batch{hint}"
         )
-    return _as(name, tensor, like)
+    return _as(name, array, like)
 
 
-def _as(name: str, tensor: Tensor, like: Operator) -> Tensor:
-    """The tensor in A's precision and on its device, if it can hold the numbers."""
-    moved = tensor.to(dtype=like.dtype, device=like.device)
-    if moved.dtype != tensor.dtype and not bool(moved.isfinite().all()):
+def _as(name: str, array: Any, like: Matrix) -> Any:
+    """The array in A's library, precision and place, if the precision can hold the numbers."""
+    with np.errstate(over="ignore"):
+        moved = like.cast(array)
+    if str(moved.dtype)[-2:] != str(array.dtype)[-2:] and not _all_finite(moved):
         raise InputError(
-            f"{name} holds {float(tensor.abs().max()):g}, which is infinite in A's precision, "
-            f"{like.dtype}; scale the problem, or give A in float64"
+            f"{name} holds {float(abs(array).max()):g}, which is infinite in A's precision, "
+            f"{like.precision}; scale the problem, or give A in float64"
         )
     return moved
 
 
-def to_positive(name: str, value: Any, like: Operator, at_least: float | None = None) -> Tensor:
-    """A (B,) tensor of positive numbers, of a number or one number an instance."""
+def to_positive(name: str, value: Any, like: Any, at_least: float | None = None) -> Any:
+    """Positive numbers (B,) of a number or one number an instance, in A's library and precision."""
+    like = to_matrix("A", like)
     try:
-        tensor = to_tensor(name, value)
+        array = to_array(name, value)
     except InputError:
-        tensor = torch.tensor(float("nan"))
-    tensor = tensor[None] if tensor.ndim == 0 else tensor
-    low = tensor <= 0 if at_least is None else tensor < at_least
-    if tensor.ndim != 1 or not len(tensor) or bool(low.any()) or bool(tensor.isnan().any()):
+        array = np.array(np.nan)
+    array = array[None] if array.ndim == 0 else array
+    low = array <= 0 if at_least is None else array < at_least
+    if array.ndim != 1 or not len(array) or bool(low.any()) or bool((array != array).any()):
         bound = "> 0" if at_least is None else f">= {at_least:g}"
         given = " ".join(str(value).split())  # an array's text has several lines
         given = given if len(given) <= 60 else f"{given[:57]}..."
         raise InputError(f"{name} is {given}; expected a number {bound}, or one an instance (B,)")
-    moved = _as(name, tensor, like)
+    moved = _as(name, array, like)
     if at_least is None and bool((moved <= 0).any()):
         raise InputError(
-            f"{name} is {float(tensor.min()):g}, which is 0 in A's precision, {like.dtype}; "
+            f"{name} is {float(array.min()):g}, which is 0 in A's precision, {like.precision}; "
             "scale the problem, or give A in float64"
         )
     return moved
 
 
-def to_weights(name: str, value: Any, width: int, like: Operator) -> Tensor | None:
+def to_weights(name: str, value: Any, width: int, like: Any) -> Any:
     """Non-negative weights (B, width) or (1, width), or None."""
     if value is None:
         return None
@@ -238,17 +307,16 @@ def to_weights(name: str, value: Any, width: int, like: Operator) -> Tensor | No
     return weights
 
 
-def start_point(problem: Problem, x0: Any) -> Tensor:
-    """x0 as (B, n) in the problem's precision; the penalty's own minimiser nearest 0 by default."""
-    B, n = problem.batch, problem.n
-    if x0 is None:
-        return problem.nearest_to_zero()
-    start = to_tensor("x0", x0).to(dtype=problem.dtype, device=problem.device)
-    if start.shape not in [(n,), (1, n), (B, n)]:
-        raise InputError(f"x0 has shape {tuple(start.shape)}; expected ({n},) or ({B}, {n})")
-    if not bool(start.isfinite().all()):
+def to_start(x0: Any, batch: int, n: int, precision: str) -> Any:
+    """A start (n,), (1, n) or (B, n) in a NumPy array of this precision, validated."""
+    start = to_array("x0", x0)
+    if tuple(start.shape) not in [(n,), (1, n), (batch, n)]:
+        raise InputError(f"x0 has shape {tuple(start.shape)}; expected ({n},) or ({batch}, {n})")
+    with np.errstate(over="ignore"):
+        start = to_numpy(start).astype(precision, copy=False)
+    if not _all_finite(start):
         raise InputError(
-            f"x0 holds numbers that are infinite in the problem's precision, {problem.dtype}; "
+            f"x0 holds numbers that are infinite in the problem's precision, {precision}; "
             "scale it, or solve the problem in float64"
         )
-    return start.expand(B, n).clone()
+    return start

@@ -21,6 +21,7 @@ from torch import Tensor
 from proxlearn import families
 from proxlearn.competitors import named
 from proxlearn.errors import InputError
+from proxlearn.first_order import Progress, most_iterations
 from proxlearn.operators import Dense
 from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Problem
@@ -28,7 +29,7 @@ from proxlearn.rules.observed import Observed
 from proxlearn.scheme import Coefficients, Scheme, View
 from proxlearn.smooth import GLM, LeastSquares
 from proxlearn.solution import Status
-from proxlearn.solver import Progress, most_iterations, solve
+from proxlearn.solver import solve
 from proxlearn.training.jobs import sized
 from proxlearn.watch import Watch, portion
 
@@ -90,7 +91,7 @@ class Case:
             changes["b"] = t * f.b
         powers = {e.name: _POWERS[e.name] for e in fields(r) if e.name in _POWERS}  # type: ignore[arg-type]
         numbers = {name: s**i * t**j * getattr(r, name) for name, (i, j) in powers.items()}
-        problem = replace(self.problem, f=replace(f, **changes), r=replace(r, **numbers))  # type: ignore[type-var]
+        problem = self.problem.replaced(replace(f, **changes), replace(r, **numbers))  # type: ignore[type-var]
         unit = t / s
         return Case(problem, unit * self.minimiser, t**2 * self.minimum, unit * self.start)
 

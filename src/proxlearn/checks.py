@@ -91,7 +91,7 @@ def check_optimizers(listed: Sequence[str], *more: str) -> None:
 
 
 def check_device_name(device: str) -> None:
-    """Refuses what is no name of a device, such as cpu or cuda:1; see `arrays.check_device`."""
+    """Refuses what is no name of a device, such as cpu or cuda:1; see `tensors.check_device`."""
     kind, colon, index = device.partition(":")
     if kind not in names.DEVICES or (colon and not (index.isascii() and index.isdigit())):
         raise unknown("device", device, names.DEVICES)
@@ -112,6 +112,7 @@ def check_solve(
     options: Mapping[str, Any],
     *,
     optimizer: str,
+    engine: str | None,
     tol: float,
     max_iter: int,
     time_limit: float | None,
@@ -127,6 +128,8 @@ def check_solve(
         check_choice("dtype", dtype, names.DTYPES)
     check_device_name(device)
     check_optimizer(optimizer, names.AUTO)
+    if engine is not None:
+        check_choice("engine", engine, names.ENGINES)
     check_limits(tol, max_iter, time_limit)
     inputs = [A, b, options.get("groups"), options.get("weights"), x0]
     for source in inputs:
@@ -208,6 +211,7 @@ def check_batch(
     *,
     kind: str | None,
     optimizer: str,
+    engine: str | None,
     tol: float,
     max_iter: int,
     dtype: str | None,
@@ -221,6 +225,8 @@ def check_batch(
         check_choice("dtype", dtype, names.DTYPES)
     check_device_name(device)
     check_optimizer(optimizer, names.AUTO)
+    if engine is not None:
+        check_choice("engine", engine, names.ENGINES)
     check_limits(tol, max_iter)
     if not os.path.exists(problems):
         raise InputError(

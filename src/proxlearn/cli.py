@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from proxlearn import __version__, checks
+from proxlearn import __version__, checks, names
 from proxlearn.commands import audit as audit_command
 from proxlearn.commands import report as report_command
 from proxlearn.commands import reproduce as reproduce_command
 from proxlearn.commands import solve_batch as solve_batch_command
 from proxlearn.commands import tune as tune_command
 from proxlearn.commands.progress import watching
-from proxlearn.engine_names import ENGINES
-from proxlearn.errors import InputError
+from proxlearn.errors import TORCH_MISSING, InputError
 from proxlearn.filenames import check_folder
 
 if TYPE_CHECKING:
@@ -59,6 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail("interrupted", 130)
     except InputError as error:
         return _fail(f"error: {error}", 2)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        return _fail(f"error: {TORCH_MISSING.format('this command')}", 2)
     except (MemoryError, RuntimeError) as error:
         if not _out_of_memory(error):
             raise
@@ -146,7 +149,7 @@ def _solve(
     engine: Annotated[
         str | None,
         typer.Option(
-            metavar="|".join(ENGINES), help="The engine (that of PROXLEARN_ENGINE, or auto)."
+            metavar="|".join(names.ENGINES), help="The engine (that of PROXLEARN_ENGINE, or auto)."
         ),
     ] = None,
     tol: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-6,
@@ -170,12 +173,11 @@ def _solve(
 
     Of an .npz file with several arrays, FILE.npz:NAME is one.
     """
-    if engine is not None:
-        checks.check_choice("engine", engine, ENGINES)
     options = {"lam": lam, "lam2": lam2, "groups": groups, "weights": weights}
     options |= {"radius": radius, "classes": classes}
     settings: dict[str, Any] = {
         "optimizer": optimizer,
+        "engine": engine,
         "tol": tol,
         "max_iter": max_iter,
         "time_limit": time_limit,
@@ -187,7 +189,7 @@ def _solve(
     checks.check_solve(kind, a, b, options, force=force, **settings)
     from proxlearn.jobs import solve_files
 
-    solution = solve_files(kind, a, b, options, engine=engine, **settings)
+    solution = solve_files(kind, a, b, options, **settings)
     _show_solution(solution, as_json, quiet, with_x=out is None)
     if out is not None and not (as_json or quiet):
         print(f"wrote {out}")
@@ -198,7 +200,7 @@ def _show_solution(solution: "Solution", as_json: bool, quiet: bool, with_x: boo
     from rich.console import Console
 
     from proxlearn.jobs import to_json
-    from proxlearn.report.tables import solution_table
+    from proxlearn.report.solution_table import solution_table
 
     if as_json:
         print(json.dumps(to_json(solution, with_x), allow_nan=False))

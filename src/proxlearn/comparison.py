@@ -10,10 +10,11 @@ from torch import Tensor
 from proxlearn import optimizers as registry
 from proxlearn.checkpoint import Learned
 from proxlearn.errors import InputError
+from proxlearn.first_order import Progress, most_iterations
 from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Problem, require_problem
 from proxlearn.solution import Status
-from proxlearn.solver import Progress, most_iterations, solve
+from proxlearn.solver import solve
 from proxlearn.watch import Watch, portion
 
 BLOCK = 64

@@ -1,5 +1,8 @@
 """The one exception that means "your input", as opposed to a defect of ours."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class InputError(ValueError):
     """Bad input. The message says what was given, what was expected and what to do, in one line."""
@@ -9,3 +12,20 @@ def unknown(kind: str, name: object, known: object) -> InputError:
     """An `InputError` for a name that is not in a registry, listing the names that are."""
     names = ", ".join(sorted(str(k) for k in known))  # type: ignore[attr-defined]
     return InputError(f"unknown {kind} {name!r}; known are: {names}")
+
+
+TORCH_MISSING = (
+    "{} needs PyTorch, which is not installed; install the extra 'learn', in a checkout with: "
+    "pip install '.[learn]'"
+)
+
+
+@contextmanager
+def needing_torch(what: str) -> Iterator[None]:
+    """Imports that need PyTorch: where it is not installed, one line says how to get it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise InputError(TORCH_MISSING.format(what)) from None

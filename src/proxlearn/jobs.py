@@ -3,17 +3,14 @@
 import math
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from proxlearn import constructors, names
-from proxlearn.arrays import check_device, in_precision, to_operator
+from proxlearn import constructors
+from proxlearn.arrays import to_matrix, to_numpy
 from proxlearn.files import read_matrix, read_vector, write_array
 from proxlearn.problem import Problem
 from proxlearn.solution import Solution
 from proxlearn.solver import solve
-
-DTYPES = {name: getattr(torch, name) for name in names.DTYPES}
 
 
 def problem_from_files(
@@ -26,10 +23,9 @@ def problem_from_files(
     precision does not hold.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    check_device(device)
     for name in {"weights", "groups"} & given.keys():
         given[name] = read_vector(given[name])
-    matrix = in_precision("A", to_operator("A", read_matrix(A)), DTYPES.get(dtype or ""), device)
+    matrix = to_matrix("A", read_matrix(A)).in_precision("A", dtype, device)
     build = getattr(constructors, kind.replace("-", "_"))
     problem: Problem = build(matrix, read_vector(b), **given)
     return problem
@@ -55,14 +51,13 @@ def solve_files(
     start = None if x0 is None else read_vector(x0)
     solution = solve(problem, x0=start, **settings)
     if out is not None:
-        write_array(out, solution.x.cpu().numpy())
+        write_array(out, to_numpy(solution.x))
     return solution
 
 
-def nonzeros(solution: Solution) -> Tensor:
+def nonzeros(solution: Solution) -> Any:
     """Number of entries of x that are not 0, (B,)."""
-    x = solution.x[None] if solution.x.ndim == 1 else solution.x
-    return (x != 0).sum(-1)
+    return np.count_nonzero(np.atleast_2d(to_numpy(solution.x)), axis=-1)
 
 
 def to_json(solution: Solution, with_x: bool) -> dict[str, Any]:
@@ -77,14 +72,15 @@ def to_json(solution: Solution, with_x: bool) -> dict[str, Any]:
         "advice": [s.advice for s in solution.status],
         "objective": _finite(solution.objective),
         "gap": _finite(solution.gap),
-        "gap_known": solution.gap.isfinite().tolist(),
+        "gap_known": np.isfinite(to_numpy(solution.gap)).tolist(),
         "iterations": solution.iterations.tolist(),
         "grad_evals": solution.grad_evals.tolist(),
         "nonzeros": nonzeros(solution).tolist(),
         "seconds": solution.seconds,
+        "engine": solution.engine,
     }
     return {**record, "x": solution.x.tolist()} if with_x else record
 
 
-def _finite(values: Tensor) -> list[float | None]:
+def _finite(values: Any) -> list[float | None]:
     return [v if math.isfinite(v) else None for v in values.tolist()]

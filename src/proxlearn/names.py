@@ -66,6 +66,9 @@ OPTIMIZERS = (
 AUTO = "auto"
 """`solve` chooses the optimizer."""
 
+ENGINES = (AUTO, "core", "torch")
+"""What can solve: the compiled core, the loop in PyTorch, or the first that covers a problem."""
+
 LBFGS = "lbfgs"
 """SciPy's method, which takes part in comparisons and is no optimizer of the package."""
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse
 import torch
 from torch import Tensor
 
@@ -105,6 +106,13 @@ class Operator(ABC):
         """The entries that are kept, (batch, ...)."""
         return []
 
+    def array(self) -> Any:
+        """A as a NumPy array or a SciPy matrix by columns, of the same memory.
+
+        None where its entries are not kept, or not on the CPU.
+        """
+        return None
+
     def gather(self, index: Tensor) -> Tensor | None:
         """The columns `index` (B, k) of every instance, (B, k, m); None where they are not kept."""
         return None
@@ -177,6 +185,9 @@ class Dense(Operator):
             return self.A.T[index]
         where = index[:, None, :].expand(-1, self.shape[0], -1)
         return self.A.gather(2, where).mT
+
+    def array(self) -> Any:
+        return self.A.detach().numpy() if self.device.type == "cpu" else None
 
     @cached_property
     def _largest(self) -> Tensor:
@@ -292,6 +303,12 @@ class Sparse(Operator):
         row = torch.repeat_interleave(torch.arange(len(index), device=index.device), counts)
         within = torch.arange(len(row), device=index.device) - (counts.cumsum(0) - counts)[row]
         return row, first[row] + within
+
+    def array(self) -> Any:
+        if self.device.type != "cpu":
+            return None
+        places = (self.At.col_indices().numpy(), self.At.crow_indices().numpy())
+        return scipy.sparse.csc_matrix((self.At.values().detach().numpy(), *places), self.shape)
 
     @cached_property
     def _largest(self) -> Tensor:

@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any, TypeAlias
 
-from torch import Tensor
+from proxlearn.arrays import to_numpy
+
+Array: TypeAlias = Any
+"""A NumPy array or a tensor, by what the problem was made of."""
 
 
 class Status(str, Enum):
@@ -35,13 +39,13 @@ _ADVICE = {
 class History:
     """What `record=True` keeps, at x_0, ..., x_K, in float64; recording is not timed or counted."""
 
-    objective: Tensor
+    objective: Array
     """(K+1, B)"""
-    gap: Tensor
+    gap: Array
     """(K+1, B)"""
-    grad_evals: Tensor
+    grad_evals: Array
     """(K+1, B)"""
-    seconds: Tensor
+    seconds: Array
     """(K+1,)"""
 
 
@@ -49,20 +53,22 @@ class History:
 class Solution:
     """The answer to a batch of B instances."""
 
-    x: Tensor
+    x: Array
     """(B, n), or (n,) where one problem was given."""
-    objective: Tensor
+    objective: Array
     """F(x), (B,), float64."""
-    gap: Tensor
+    gap: Array
     """Certified upper bound on F(x) - F*, (B,), float64; infinite where none is known."""
     status: tuple[Status, ...]
     """B of them."""
-    iterations: Tensor
+    iterations: Array
     """(B,)"""
-    grad_evals: Tensor
-    """Gradient equivalents, (B,): the method's own, and the checks that were not free."""
+    grad_evals: Array
+    """Gradient equivalents, (B,): products with all of A and of its transpose count as one."""
     seconds: float
     history: History | None = None
+    engine: str = "torch"
+    """What solved it: the compiled "core", or the loop in "torch"."""
 
     @property
     def solved(self) -> bool:
@@ -72,10 +78,37 @@ class Solution:
     def __str__(self) -> str:
         counts = {s: self.status.count(s) for s in Status if s in self.status}
         states = ", ".join(f"{c} {s}" if len(self.status) > 1 else s for s, c in counts.items())
-        worst = int(self.gap.argmax())
+        gap, objective = (to_numpy(v) for v in (self.gap, self.objective))
+        iterations, gradients = (to_numpy(v) for v in (self.iterations, self.grad_evals))
         return (
-            f"{states}: objective {self.objective.mean().item():.6g}, "
-            f"gap {self.gap[worst].item():.1e}, "
-            f"{self.iterations.double().mean().item():.4g} iterations, "
-            f"{self.grad_evals.double().mean().item():.4g} gradients"
+            f"{states}: objective {objective.mean():.6g}, gap {gap.max():.1e}, "
+            f"{iterations.mean():.4g} iterations, {gradients.mean():.4g} gradients"
         )
+
+
+@dataclass(frozen=True)
+class SolutionPath:
+    """The answers for K values of lam, largest first, for a batch of B instances."""
+
+    lams: Array
+    """(K, B), or (K,) where one problem was given."""
+    x: Array
+    """(K, B, n), or (K, n) where one problem was given."""
+    objective: Array
+    """F(x), (K, B), float64."""
+    gap: Array
+    """Certified upper bound on F(x) - F*, (K, B), float64; infinite where none is known."""
+    status: tuple[tuple[Status, ...], ...]
+    """K rows of B."""
+    iterations: Array
+    """(K, B)"""
+    grad_evals: Array
+    """Gradient equivalents, (K, B)."""
+    seconds: float
+    engine: str = "torch"
+    """What solved it: the compiled "core", or the loop in "torch"."""
+
+    @property
+    def solved(self) -> bool:
+        """True where every point of every instance met the tolerance."""
+        return all(s == Status.SOLVED for row in self.status for s in row)

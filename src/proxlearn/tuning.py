@@ -15,9 +15,10 @@ from proxlearn.comparison import optimum
 from proxlearn.errors import InputError, unknown
 from proxlearn.families import Family
 from proxlearn.files import replacing
+from proxlearn.first_order import Progress
 from proxlearn.optimizers import Adam
 from proxlearn.problem import Problem
-from proxlearn.solver import Progress, solve
+from proxlearn.solver import solve
 from proxlearn.watch import Watch, portion
 
 Grid = Mapping[str, Sequence[float]]

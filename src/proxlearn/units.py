@@ -59,7 +59,7 @@ def in_natural_units(problem: Problem) -> tuple[Problem, Units] | None:
 
 def _in_units(problem: Problem, units: Units) -> Problem | None:
     r = problem.r.in_units(*units)
-    return None if r is None else replace(problem, f=problem.f.in_units(*units), r=r)
+    return None if r is None else problem.replaced(problem.f.in_units(*units), r)
 
 
 def _same(back: Problem | None, problem: Problem) -> Tensor:

@@ -31,17 +31,25 @@ def box(A, b, low=-0.3, high=0.4):
     return pl.Problem(f, penalties.Box(tensor([[low]]), tensor([[high]])), single=True)
 
 
+T = tensor(A)
 PROBLEMS = {
-    "lasso": lambda: pl.lasso(A, b, lam=0.1),
-    "lasso-weighted": lambda: pl.lasso(A, b, lam=0.1, weights=np.linspace(0.5, 2, N)),
-    "lasso-intercept": lambda: pl.lasso(A, b, lam=0.1, weights=np.arange(N) > 0),
-    "elastic-net": lambda: pl.elastic_net(A, b, lam=0.1, lam2=0.05),
-    "group": lambda: pl.group_lasso(A, b, lam=0.2, groups=GROUPS),
-    "logistic": lambda: pl.logistic(A, LABELS, lam=0.01),
-    "softmax": lambda: pl.softmax(A[:, :10], LABELS + (b > 1), lam=0.01),
-    "simplex": lambda: pl.simplex_ls(A, b, radius=3.0),
+    "lasso": lambda: pl.lasso(T, b, lam=0.1),
+    "lasso-weighted": lambda: pl.lasso(T, b, lam=0.1, weights=np.linspace(0.5, 2, N)),
+    "lasso-intercept": lambda: pl.lasso(T, b, lam=0.1, weights=np.arange(N) > 0),
+    "elastic-net": lambda: pl.elastic_net(T, b, lam=0.1, lam2=0.05),
+    "group": lambda: pl.group_lasso(T, b, lam=0.2, groups=GROUPS),
+    "logistic": lambda: pl.logistic(T, LABELS, lam=0.01),
+    "logistic-intercept": lambda: pl.logistic(T, LABELS, lam=0.01, weights=np.arange(N) > 0),
+    "softmax": lambda: pl.softmax(T[:, :10], LABELS + (b > 1), lam=0.01),
+    "simplex": lambda: pl.simplex_ls(T, b, radius=3.0),
     "box": lambda: box(A, b),
+    "nnls": lambda: pl.nnls(T, b),
 }
+IN_CORE = [name for name in PROBLEMS if name not in ("group", "softmax", "simplex")]
+ENGINES = [
+    (e, name) for name in PROBLEMS for e in ("core", "torch") if e != "core" or name in IN_CORE
+]
+over_engines = pytest.mark.parametrize(("engine", "name"), ENGINES)
 METHODS = {
     "ista": PROBLEMS,
     "fista": PROBLEMS,
@@ -55,7 +63,7 @@ METHODS = {
 @functools.cache
 def least(name):
     """F at the best point that a long run reaches: an upper bound on F*, tight to rounding."""
-    solution = pl.solve(PROBLEMS[name](), tol=1e-13, max_iter=4000)
+    solution = pl.solve(PROBLEMS[name](), tol=1e-13, max_iter=4000, engine="torch")
     assert (solution.gap <= 1e-10 * solution.objective).all()
     return solution.objective
 
@@ -71,12 +79,15 @@ def test_gap_is_never_below_the_true_suboptimality(method, name):
 
 
 @pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-6, 1e-9])
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_solved_means_that_the_tolerance_is_met(name, tol):
-    solution = pl.solve(PROBLEMS[name](), tol=tol, max_iter=4000)
+@over_engines
+def test_solved_means_that_the_tolerance_is_met(engine, name, tol):
+    solution = pl.solve(PROBLEMS[name](), tol=tol, max_iter=4000, engine=engine)
+    assert solution.engine == engine
     assert solution.status == (pl.Status.SOLVED,)
     assert (solution.gap <= tol * solution.objective).all()
     assert ((solution.objective - least(name)) / least(name) <= tol).all()
+    certificate = PROBLEMS[name]().certificate(solution.x[None])
+    assert certificate.objective.item() == pytest.approx(solution.objective.item(), rel=1e-12)
 
 
 def lasso_value(x, lam=0.1, lam2=0.0):
@@ -88,9 +99,13 @@ def logistic_value(x, lam=0.01):
 
 
 def ours(problem, tol=1e-12):
+    """x and F of the default engine; the loop in PyTorch has to agree where both can solve."""
     solution = pl.solve(problem, tol=tol, max_iter=10000)
     assert solution.solved, solution
-    return solution.x.numpy(), float(solution.objective)
+    if solution.engine == "core":
+        other = pl.solve(problem, tol=tol, max_iter=10000, engine="torch")
+        assert other.objective.item() == pytest.approx(solution.objective.item(), rel=2 * tol)
+    return np.asarray(solution.x), float(solution.objective[0])
 
 
 def agree(value, x, objective, theirs):
@@ -176,9 +191,10 @@ def test_zero_when_lambda_is_at_least_lambda_max(name, factor):
     solution = pl.solve(problem(factor), tol=1e-9)
     assert solution.solved
     assert (solution.x == 0).all()
-    assert solution.iterations.item() == 1
+    assert solution.iterations.item() <= 1
     below = pl.solve(problem(0.9), tol=1e-9, max_iter=3000)
     assert (below.x != 0).any()
+    assert pl.solve(problem(factor), tol=1e-9, engine="torch").iterations.item() == 1
 
 
 C, D = 1e3, 1e-4
@@ -193,6 +209,19 @@ SCALED = {  # A -> C A, b -> D b; what x is multiplied by
 }
 
 
+@pytest.mark.parametrize("name", [name for name in SCALED if name in IN_CORE])
+@pytest.mark.parametrize("scale", [1e3, 1e-5, 1e60, 1e-60])
+def test_units_change_the_answer_of_the_core_as_they_must(name, scale):
+    build, _ = SCALED[name]
+    factor = D / scale if name != "logistic" else 1 / scale
+    plain = pl.solve(build(1, 1), tol=1e-10, engine="core")
+    scaled = pl.solve(build(scale, D), tol=1e-10, engine="core")
+    assert plain.solved
+    assert scaled.solved
+    x, y = (np.asarray(solution.x) for solution in (plain, scaled))
+    assert np.abs(y / factor - x).max() <= 1e-6 * np.abs(x).max()
+
+
 @pytest.mark.parametrize("name", SCALED)
 def test_units_change_the_answer_as_they_must(name):
     build, factor = SCALED[name]
@@ -201,7 +230,7 @@ def test_units_change_the_answer_as_they_must(name):
     scaled = pl.solve(build(C, D), "fista-restart", **options)
     assert plain.solved
     assert scaled.solved
-    assert (scaled.x - factor * plain.x).abs().max() <= 1e-6 * factor * plain.x.abs().max()
+    assert abs(scaled.x - factor * plain.x).max() <= 1e-6 * factor * abs(plain.x).max()
     assert abs(scaled.iterations - plain.iterations) <= 2  # decided by rounding, not by units
 
 
@@ -219,14 +248,39 @@ def test_every_form_of_the_matrix_gives_the_same_answer(form):
     for build in (lambda A: pl.lasso(A, b, 0.1), lambda A: pl.logistic(A, LABELS, 0.01)):
         dense, other = (pl.solve(build(X), tol=1e-12, max_iter=3000) for X in (S, given))
         assert other.solved
-        assert (dense.x - other.x).abs().max() < 1e-5
-        assert (dense.objective - other.objective).abs() <= 1e-11 * dense.objective
+        assert other.engine == ("torch" if form == "operator" else "core")
+        assert abs(dense.x - np.asarray(other.x)).max() < 1e-5
+        assert abs(dense.objective - np.asarray(other.objective)) <= 1e-11 * dense.objective
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_single_precision_reaches_a_tolerance_of_1e_4(name):
-    solution = pl.solve(PROBLEMS[name]().to(torch.float32), tol=1e-4, max_iter=2000)
+@over_engines
+def test_single_precision_reaches_a_tolerance_of_1e_4(engine, name):
+    problem = PROBLEMS[name]().to(torch.float32)
+    solution = pl.solve(problem, tol=1e-4, max_iter=2000, engine=engine)
     assert solution.solved, solution
     assert solution.x.dtype == torch.float32
     assert solution.objective.dtype == solution.gap.dtype == torch.float64
     assert (solution.objective <= least(name) * (1 + 1.1e-4)).all()
+
+
+LAYOUTS = {
+    "C": np.ascontiguousarray,
+    "Fortran": np.asfortranarray,
+    "reversed": lambda A: np.ascontiguousarray(A[::-1, ::-1])[::-1, ::-1],
+    "strided": lambda A: np.repeat(A, 2, axis=1)[:, ::2],
+    "read-only": lambda A: np.frombuffer(A.tobytes(), A.dtype).reshape(A.shape),
+    "integers": lambda A: np.round(10 * A).astype(np.int32),
+    "other byte order": lambda A: A.astype(">f8"),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("batch", [False, True])
+def test_every_layout_of_an_array_gives_the_same_answer(layout, batch):
+    given = LAYOUTS[layout](A)
+    plain = np.ascontiguousarray(given, dtype=np.float64)
+    if batch:
+        given, plain = np.stack([given] * 3)[::2], np.stack([plain] * 2)
+    found, expected = (pl.solve(pl.lasso(X, b, 0.1), tol=1e-10) for X in (given, plain))
+    assert found.engine == "core"
+    np.testing.assert_allclose(found.x, expected.x, atol=1e-9)

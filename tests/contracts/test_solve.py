@@ -1,4 +1,4 @@
-"""The loop of `solve`: shapes, limits, statuses, records, and what it counts."""
+"""`solve` in the core and in the loop: shapes, limits, statuses; records and counts of the loop."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,63 +11,145 @@ import proxlearn as pl
 from counting import Counting
 from proxlearn import optimizers, penalties, smooth
 from proxlearn.errors import InputError
+from proxlearn.first_order import Progress
 from proxlearn.operators import Dense
 from proxlearn.scheme import Coefficients, Scheme
-from proxlearn.solver import Progress
 
 B, M, N = 5, 40, 30
 RNG = np.random.default_rng(3)
 A = RNG.normal(size=(B, M, N)) / M**0.5
 b = np.einsum("bmn,bn->bm", A, RNG.normal(size=(B, N)) * (RNG.random((B, N)) < 0.3))
 LAM = np.array([0.3, 0.1, 0.03, 0.01, 0.003])  # each instance takes longer than the one before
+over_engines = pytest.mark.parametrize("engine", ["core", "torch"])
 
 
 def batch():
-    return pl.lasso(A, b, lam=LAM)
+    return pl.lasso(torch.tensor(A), b, lam=LAM)
 
 
 def alone(i=1):
-    return pl.lasso(A[i], b[i], lam=LAM[i])
+    return pl.lasso(torch.tensor(A[i]), b[i], lam=LAM[i])
 
 
-@pytest.mark.parametrize("polish", [True, False])
-def test_instances_of_a_batch_get_what_they_get_alone(polish):
-    together = pl.solve(batch(), tol=1e-9, polish=polish)
+@pytest.mark.parametrize(("engine", "polish"), [("core", True), ("torch", True), ("torch", False)])
+def test_instances_of_a_batch_get_what_they_get_alone(engine, polish):
+    together = pl.solve(batch(), tol=1e-9, polish=polish, engine=engine)
     assert together.solved
     assert len(together.iterations.unique()) >= 2  # some leave the batch before others
     for i in range(B):
-        one = pl.solve(alone(i), tol=1e-9, polish=polish)
+        one = pl.solve(alone(i), tol=1e-9, polish=polish, engine=engine)
         assert torch.allclose(together.x[i], one.x, rtol=0, atol=1e-9)
         assert together.objective[i] == pytest.approx(one.objective.item(), rel=1e-12)
         assert abs(together.iterations[i] - one.iterations[0]) <= 1
         assert abs(together.grad_evals[i] - one.grad_evals[0]) <= 1
 
 
-def test_shapes():
-    one = pl.solve(alone())
+def test_the_core_gives_the_same_bits_with_any_number_of_threads():
+    one, two = (pl.solve(batch(), tol=1e-9, engine="core", threads=k) for k in (1, 2))
+    assert torch.equal(one.x, two.x)
+    assert torch.equal(one.gap, two.gap)
+
+
+@over_engines
+def test_the_answer_comes_in_the_library_of_the_arrays(engine):
+    arrays = pl.solve(pl.lasso(A, b, LAM), engine=engine)
+    lists = pl.solve(pl.lasso(A.tolist(), b.tolist(), LAM.tolist()), engine=engine)
+    tensors = pl.solve(batch(), engine=engine)
+    other = pl.solve(pl.lasso(A, torch.tensor(b), LAM), engine=engine)
+    fields = ("x", "objective", "gap", "iterations", "grad_evals")
+    for name in fields:
+        assert isinstance(getattr(arrays, name), np.ndarray)
+        assert isinstance(getattr(tensors, name), torch.Tensor)
+        assert isinstance(getattr(other, name), torch.Tensor)
+        np.testing.assert_array_equal(getattr(lists, name), getattr(arrays, name))
+        if name != "gap":
+            np.testing.assert_allclose(getattr(tensors, name), getattr(arrays, name), rtol=1e-9)
+    assert arrays.engine == tensors.engine == engine
+    assert arrays.x.dtype == np.float64
+    assert pl.solve(pl.lasso(A.astype("f4"), b, LAM), engine=engine, tol=1e-4).x.dtype == np.float32
+    assert str(arrays).startswith("5 SOLVED: objective")
+
+
+def test_records_and_callbacks_of_numpy_problems_are_numpy():
+    seen = []
+    problem = pl.lasso(A, b, LAM)
+    solution = pl.solve(problem, max_iter=4, record=True, callback=seen.append)
+    assert solution.engine == "torch"
+    assert isinstance(solution.history.gap, np.ndarray)
+    assert isinstance(solution.history.seconds, np.ndarray)
+    assert all(isinstance(p.x, np.ndarray) and isinstance(p.index, np.ndarray) for p in seen)
+
+
+def test_the_core_is_used_wherever_it_covers_a_problem(monkeypatch):
+    x0 = np.ones(N)
+    assert pl.solve(alone()).engine == "core"
+    assert pl.solve(batch(), time_limit=10, x0=x0, safeguard=False).engine == "core"
+    assert pl.solve(alone(), "fista-restart").engine == "torch"
+    assert pl.solve(alone(), tol=0, max_iter=3).engine == "torch"
+    assert pl.solve(alone(), polish=False).engine == "torch"
+    assert pl.solve(pl.group_lasso(A[0], b[0], 0.1, np.arange(N))).engine == "torch"
+    monkeypatch.setenv("PROXLEARN_ENGINE", "torch")
+    assert pl.solve(alone()).engine == "torch"
+    assert pl.solve(alone(), engine="core").engine == "core"
+    monkeypatch.setenv("PROXLEARN_ENGINE", "compiled")
+    with pytest.raises(InputError, match="unknown engine 'compiled'; known are: auto, core, torch"):
+        pl.solve(alone())
+
+
+@pytest.mark.parametrize(
+    ("problem", "options", "message"),
+    [
+        (alone, {"optimizer": "ista"}, "does not run optimizer 'ista'"),
+        (alone, {"record": True}, "neither records nor calls back"),
+        (alone, {"callback": print}, "neither records nor calls back"),
+        (alone, {"tol": 0}, "needs tol > 0"),
+        (alone, {"max_iter": 0}, "needs tol > 0 and max_iter > 0"),
+        (alone, {"polish": False}, "polish=False"),
+        (lambda: pl.softmax(A[0], np.arange(M) % 3, 0.1), {}, "does not solve Softmax with L1"),
+        (lambda: pl.simplex_ls(A[0], b[0]), {}, "does not solve LeastSquares with Simplex"),
+        (
+            lambda: pl.lasso(Counting(Dense(torch.tensor(A[0]))), b[0], 0.1),
+            {},
+            "needs A as a dense or sparse matrix on the CPU",
+        ),
+    ],
+)
+def test_asking_for_the_core_names_what_it_lacks(problem, options, message):
+    with pytest.raises(InputError, match=message) as caught:
+        pl.solve(problem(), engine="core", **options)
+    assert "\n" not in str(caught.value)
+
+
+@over_engines
+def test_shapes(engine):
+    one = pl.solve(alone(), engine=engine)
     assert one.x.shape == (N,)
     assert one.objective.shape == one.gap.shape == one.iterations.shape == (1,)
     assert len(one.status) == 1
     for problem in (batch(), pl.lasso(A[0], b, lam=0.1), pl.lasso(A, b[0], lam=0.1)):
-        many = pl.solve(problem)
+        many = pl.solve(problem, engine=engine)
         assert many.x.shape == (B, N)
         assert many.objective.shape == many.gap.shape == many.iterations.shape == (B,)
         assert many.grad_evals.shape == (B,)
         assert len(many.status) == B
-    assert pl.solve(pl.lasso(A[0], b[:1], lam=0.1)).x.shape == (1, N)
-    assert pl.solve(pl.lasso(A[0], b[0], lam=LAM)).x.shape == (B, N)
+    assert pl.solve(pl.lasso(A[0], b[:1], lam=0.1), engine=engine).x.shape == (1, N)
+    assert pl.solve(pl.lasso(A[0], b[0], lam=LAM), engine=engine).x.shape == (B, N)
 
 
-def test_the_answer_needs_no_gradient_and_the_problem_is_untouched():
+@over_engines
+def test_the_answer_needs_no_gradient_and_the_problem_is_untouched(engine):
     problem = batch()
     before = problem.f.A.A.clone()
-    assert not pl.solve(problem, max_iter=3).x.requires_grad
+    assert not pl.solve(problem, max_iter=3, engine=engine).x.requires_grad
     assert torch.equal(problem.f.A.A, before)
+    differentiated = torch.tensor(A[0], requires_grad=True)
+    assert not pl.solve(pl.lasso(differentiated, b[0], 0.1), engine=engine).x.requires_grad
 
 
-def test_warm_start_at_the_solution_ends_at_once():
+@over_engines
+def test_warm_start_at_the_solution_ends_at_once(engine):
     cold = pl.solve(batch(), tol=1e-9, polish=False)
-    warm = pl.solve(batch(), tol=1e-8, x0=cold.x)
+    warm = pl.solve(batch(), tol=1e-8, x0=cold.x, engine=engine)
     assert warm.solved
     assert warm.iterations.max() <= 2
     assert cold.iterations.max() > 20
@@ -76,13 +158,25 @@ def test_warm_start_at_the_solution_ends_at_once():
 def test_x0_is_used_and_kept():
     x0 = np.ones(N)
     assert torch.equal(pl.solve(alone(), x0=x0, max_iter=0).x, torch.ones(N).double())
-    pl.solve(alone(), x0=x0)
-    assert (x0 == 1).all()
+    for engine in ("core", "torch"):
+        pl.solve(alone(), x0=x0, engine=engine)
+        assert (x0 == 1).all()
     given = torch.ones(B, N, dtype=torch.float64)
     pl.solve(batch(), x0=given, max_iter=5)
     assert (given == 1).all()
     shared = pl.solve(batch(), x0=np.ones(N), max_iter=0)
     assert torch.equal(shared.x, given)
+
+
+@over_engines
+@pytest.mark.parametrize("start", [-np.ones(N), 3 * np.ones(N)])
+def test_a_start_outside_the_set_ends_inside(start, engine):
+    f = smooth.LeastSquares(Dense(torch.tensor(A[0])), torch.tensor(b[:1]))
+    low, high = torch.zeros(1, 1).double(), torch.ones(1, 1).double()
+    for r in (penalties.Box(low, high), penalties.NonNegative()):
+        solution = pl.solve(pl.Problem(f, r), x0=start, max_iter=3000, engine=engine)
+        assert solution.solved
+        assert r.value(solution.x).item() == 0
 
 
 @pytest.mark.parametrize("start", [-np.ones(N), 3 * np.ones(N)])
@@ -112,11 +206,13 @@ def test_an_instance_that_ran_out_is_solved_only_if_it_meets_the_tolerance():
     just_missed = pl.solve(alone(), tol=0.99 * reached, max_iter=20, polish=False)
     assert torch.equal(just_missed.x, ran.x)
     assert just_missed.status == (pl.Status.MAX_ITER,)
-    assert pl.solve(alone(), tol=1.01 * reached, max_iter=20).status == (pl.Status.SOLVED,)
+    met = pl.solve(alone(), tol=1.01 * reached, max_iter=20, engine="torch")
+    assert met.status == (pl.Status.SOLVED,)
 
 
-def test_time_limit_zero():
-    solution = pl.solve(batch(), time_limit=0)
+@over_engines
+def test_time_limit_zero(engine):
+    solution = pl.solve(batch(), time_limit=0, engine=engine)
     assert solution.status == (pl.Status.TIME_LIMIT,) * B
     assert (solution.iterations == 0).all()
     assert (solution.x == 0).all()
@@ -183,7 +279,7 @@ def test_frozen_instances_keep_their_last_row():
 
 
 def test_recording_changes_nothing():
-    plain, recorded = pl.solve(batch()), pl.solve(batch(), record=True)
+    plain, recorded = pl.solve(batch(), engine="torch"), pl.solve(batch(), record=True)
     assert torch.equal(plain.x, recorded.x)
     assert torch.equal(plain.grad_evals, recorded.grad_evals)
 
@@ -222,7 +318,7 @@ class Explodes:
 @pytest.mark.parametrize("bad", [0, 2, 4])
 def test_one_broken_instance_does_not_harm_the_others(bad):
     lam = np.full(B, 0.3)
-    problem = pl.lasso(A, b, lam=lam)
+    problem = pl.lasso(torch.tensor(A), b, lam=lam)
     solution = pl.solve(problem, Scheme(Explodes(bad)), tol=1e-6, max_iter=3000, record=True)
     good = [i for i in range(B) if i != bad]
     assert solution.status[bad] == pl.Status.NUMERICAL_ERROR
@@ -250,6 +346,20 @@ def test_nan_from_the_function_of_one_instance():
     expected = torch.tensor([[0.9, 1.9], [0.0, 2.9]], dtype=torch.float64)
     assert torch.allclose(solution.x[[0, 2]], expected, atol=1e-6)
     assert pl.Status.NUMERICAL_ERROR not in (solution.status[0], solution.status[2])
+
+
+def test_the_core_stops_at_max_iter_with_a_true_gap():
+    generator = np.random.default_rng(0)
+    hard = generator.normal(size=(100, 400)) @ np.diag(np.logspace(0, -3, 400))
+    target = hard @ generator.normal(size=400)
+    lam = 1e-4 * np.abs(hard.T @ target).max()
+    stopped = pl.solve(pl.lasso(hard, target, lam), max_iter=1, tol=1e-9, engine="core")
+    best = pl.solve(pl.lasso(hard, target, lam), tol=1e-9, engine="core")
+    assert best.solved
+    assert stopped.status == (pl.Status.MAX_ITER,)
+    assert stopped.iterations.tolist() == [1]
+    assert stopped.objective - best.objective <= stopped.gap
+    assert stopped.gap > 1e-9 * stopped.objective
 
 
 def test_text_of_a_solution():
@@ -283,9 +393,10 @@ def test_text_of_a_solution():
         ({"optimizer": "fist"}, "unknown optimizer 'fist'"),
     ],
 )
-def test_bad_input_is_named_in_one_line(options, message):
+@pytest.mark.parametrize("engine", [None, "torch"])
+def test_bad_input_is_named_in_one_line(options, message, engine):
     with pytest.raises(InputError, match=message) as caught:
-        pl.solve(batch(), **options)
+        pl.solve(batch(), engine=engine, **options)
     assert "\n" not in str(caught.value)
 
 

@@ -28,8 +28,13 @@ def chosen(function, engine: str | None) -> dict[str, str]:
     return {"engine": engine}
 
 
+def method(optimizer: str, engine: str | None) -> str:
+    """The core has a method of its own, and takes no other."""
+    return "auto" if engine == "core" else optimizer
+
+
 def _batch(settings: str, optimizer: str, dtype: torch.dtype, engine: str | None) -> Variant:
-    extra = chosen(pl.solve, engine)
+    extra, optimizer = chosen(pl.solve, engine), method(optimizer, engine)
 
     def solve(problem: pl.Problem, tol: float) -> np.ndarray:
         return pl.solve(problem, optimizer, tol=tol, max_iter=MAX_ITER, **extra).x.numpy()
@@ -40,12 +45,12 @@ def _batch(settings: str, optimizer: str, dtype: torch.dtype, engine: str | None
 def _prepared(task: Task, dtype: torch.dtype, engine: str | None) -> pl.Problem:
     problem = task.problem(dtype)
     if engine == "torch" or "engine" not in inspect.signature(pl.solve).parameters:
-        problem.lipschitz()  # the operator keeps it; a compiled engine has its own estimate
+        problem.lipschitz()  # the operator keeps it; the compiled core needs none
     return problem
 
 
 def _path(settings: str, optimizer: str, dtype: torch.dtype, engine: str | None) -> Variant:
-    extra = chosen(pl.path, engine)
+    extra, optimizer = chosen(pl.path, engine), method(optimizer, engine)
 
     def prepare(task: Task):
         return _prepared(task, dtype, engine), torch.from_numpy(task.lam).to(dtype)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from proxlearn import checks
-from proxlearn.engine_names import NAMED
+from proxlearn.names import ENGINES
 
 if TYPE_CHECKING:
     from proxlearn.shards.work import Outcome, Watch
@@ -35,7 +35,7 @@ def solve_batch(
     max_iter: Annotated[int, typer.Option(help="Most iterations.")] = 1000,
     dtype: Annotated[str | None, typer.Option(help="float32 or float64 (that of A).")] = None,
     device: Annotated[str, typer.Option(help="Where to compute.")] = "cpu",
-    engine: Annotated[str, typer.Option(help=f"{' or '.join(NAMED)}.")] = "torch",
+    engine: Annotated[str, typer.Option(metavar="|".join(ENGINES), help="The engine.")] = "auto",
     stale: Annotated[
         float, typer.Option(help="Seconds of silence after which a shard is taken over.")
     ] = 60.0,
@@ -55,12 +55,13 @@ def solve_batch(
     Start it on as many hosts as you like, also under torchrun. Each shard is solved once; when a
     worker is killed, another takes over its shard. A new start solves what is missing.
     """
-    checks.check_choice("engine", engine, NAMED)
+    checks.check_choice("engine", engine, ENGINES)
     checks.check_batch(
         problems,
         out,
         kind=kind,
         optimizer=optimizer,
+        engine=engine,
         tol=tol,
         max_iter=max_iter,
         dtype=dtype,
@@ -68,9 +69,9 @@ def solve_batch(
         force=force,
     )
     from proxlearn.commands.progress import watching
+    from proxlearn.memory import keep_freed_memory
     from proxlearn.shards import Settings
     from proxlearn.shards import solve_batch as run
-    from proxlearn.training.memory import keep_freed_memory
 
     keep_freed_memory()  # shard after shard allocates the same
     settings = Settings(kind, lam, shard_size, optimizer, tol, max_iter, dtype, device, engine)

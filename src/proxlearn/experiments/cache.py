@@ -14,7 +14,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from proxlearn import __version__, lanczos, operators, penalties, problem, scheme, smooth, solver
+from proxlearn import (
+    __version__,
+    certificates,
+    first_order,
+    lanczos,
+    operators,
+    penalties,
+    problem,
+    scheme,
+    smooth,
+)
 from proxlearn.checkpoint import Learned, describe, weights
 from proxlearn.experiments import record
 from proxlearn.experiments.record import Arrays
@@ -22,7 +32,8 @@ from proxlearn.files import replacing
 from proxlearn.optimizers import Optimizer, base
 from proxlearn.rules import lstm
 
-CORE = (lanczos, operators, penalties, problem, scheme, smooth, solver, record, base, lstm)
+TERMS = (lanczos, operators, penalties, problem, certificates, smooth)
+CORE = (*TERMS, scheme, first_order, record, base, lstm)
 """What every number depends on. What an optimizer adds is in the module of its class or rule."""
 
 

@@ -9,13 +9,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from proxlearn.arrays import start_point
 from proxlearn.errors import InputError
+from proxlearn.first_order import Progress
 from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Problem
 from proxlearn.rules.observed import Observed
 from proxlearn.scheme import Coefficients, Scheme, View
-from proxlearn.solver import Progress, solve
+from proxlearn.solver import solve
+from proxlearn.tensors import start_point
 
 Arrays = dict[str, npt.NDArray[Any]]
 Told = Callable[[int], None] | None

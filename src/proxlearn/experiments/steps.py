@@ -6,7 +6,7 @@ the experiments alone; optimizers that do not step by 1/L, or were trained with 
 not run with it.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 from torch import Tensor
 
@@ -45,7 +45,7 @@ def published_step(problem: Problem) -> Problem:
     if type(f) not in _PUBLISHED:
         raise InputError(f"the published step is that of a logistic loss; f is {type(f).__name__}")
     values = {entry.name: getattr(f, entry.name) for entry in fields(f)}  # type: ignore[arg-type]
-    return replace(problem, f=_PUBLISHED[type(f)](**values))
+    return problem.replaced(f=_PUBLISHED[type(f)](**values))
 
 
 def both_steps(

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from proxlearn.description import Separable
 from proxlearn.errors import InputError
 
 
@@ -91,6 +92,10 @@ class Penalty(ABC):
 
         x and g = grad f(x) are (B, n). None where r has no such pieces: it cannot be polished.
         """
+        return None
+
+    def separable_form(self) -> Separable | None:
+        """r in the form that the compiled core solves; None where it has another form."""
         return None
 
     def free(self) -> Tensor | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from proxlearn.description import Separable
 from proxlearn.penalties.base import Penalty, Piece, bounded_piece, zero_or_inf
 from proxlearn.powers import times_power
 
@@ -45,3 +46,6 @@ class Box(Penalty):
 
     def piece(self, x: Tensor, g: Tensor) -> Piece:
         return bounded_piece(x, g, self.lower, self.upper)
+
+    def separable_form(self) -> Separable:
+        return Separable(lower=self.lower, upper=self.upper)

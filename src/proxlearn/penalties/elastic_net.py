@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from proxlearn.description import Separable
 from proxlearn.penalties.base import Penalty, Piece, signed_piece, soft_threshold
 from proxlearn.powers import times_power
 
@@ -62,3 +63,6 @@ class ElasticNet(Penalty):
         if self.weights is None or bool((self.weights != 0).all()):
             return None
         return self.weights == 0
+
+    def separable_form(self) -> Separable:
+        return Separable(self.lam, self.lam2, self.weights)

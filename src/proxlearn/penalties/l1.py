@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from proxlearn.description import Separable
 from proxlearn.penalties.base import Penalty, Piece, signed_piece, soft_threshold, zero_or_inf
 from proxlearn.powers import times_power
 
@@ -60,3 +61,6 @@ class L1(Penalty):
         if self.weights is None or bool((self.weights != 0).all()):
             return None
         return self.weights == 0
+
+    def separable_form(self) -> Separable:
+        return Separable(lam=self.lam, weights=self.weights)

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from proxlearn.description import Separable
 from proxlearn.penalties.base import Penalty, Piece, bounded_piece, zero_or_inf
 
 
@@ -37,3 +39,6 @@ class NonNegative(Penalty):
     def piece(self, x: Tensor, g: Tensor) -> Piece:
         zero = x.new_zeros(1, 1)
         return bounded_piece(x, g, zero, zero + torch.inf)
+
+    def separable_form(self) -> Separable:
+        return Separable(lower=np.zeros((1, 1)))

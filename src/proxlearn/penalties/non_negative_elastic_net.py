@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from proxlearn.description import Separable
 from proxlearn.penalties.base import Penalty, Piece, zero_or_inf
 from proxlearn.powers import times_power
 
@@ -70,3 +72,6 @@ class NonNegativeElasticNet(Penalty):
         free = (x > 0) | (-g > (1 + 8 * torch.finfo(g.dtype).eps) * t)
         zero = torch.zeros_like(x)
         return Piece(free, zero, zero + torch.inf, t.expand_as(x), q)
+
+    def separable_form(self) -> Separable:
+        return Separable(self.lam, self.lam2, self.weights, lower=np.zeros((1, 1)))

@@ -52,12 +52,12 @@ class Simplex(Penalty):
         x = torch.where(active, x - again * p, x).clamp(min=0)
         return x * (radius / x.sum(-1, keepdim=True))
 
+    def in_units(self, variable: Tensor, objective: Tensor) -> "Simplex":
+        return Simplex(times_power(self.radius, -variable))
+
     def tie(self, p: Tensor) -> Tensor:
         """p itself: this prox takes a value for each coordinate."""
         return p
-
-    def in_units(self, variable: Tensor, objective: Tensor) -> "Simplex":
-        return Simplex(times_power(self.radius, -variable))
 
     def conjugate(self, v: Tensor) -> Tensor:
         return self.radius * v.amax(-1)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from proxlearn.description import Separable
 from proxlearn.penalties.base import Penalty, Piece, bounded_piece, zero_or_inf
 
 
@@ -34,3 +35,6 @@ class Zero(Penalty):
     def piece(self, x: Tensor, g: Tensor) -> Piece:
         far = x.new_full((1, 1), torch.inf)
         return bounded_piece(x, g, -far, far)
+
+    def separable_form(self) -> Separable:
+        return Separable()

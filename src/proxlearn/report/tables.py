@@ -7,31 +7,7 @@ from rich.table import Table
 from proxlearn import families, zoo
 from proxlearn.checkpoint import load
 from proxlearn.comparison import Comparison
-from proxlearn.jobs import nonzeros
-from proxlearn.solution import Solution, Status
 from proxlearn.zoo.results import FEW
-
-
-def solution_table(solution: Solution) -> Table:
-    """One line for each quantity; of a batch the mean, and of the gap the largest."""
-    many = len(solution.status) > 1
-    mean = " (mean)" if many else ""
-    counts = {s: solution.status.count(s) for s in Status if s in solution.status}
-    states = ", ".join(f"{c} {s}" if many else str(s) for s, c in counts.items())
-    gap = solution.gap.max().item()
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_row("status", states)
-    table.add_row(f"objective{mean}", f"{solution.objective.mean().item():.10g}")
-    known = f"{gap:.3g}" if gap < float("inf") else "unknown"
-    table.add_row("gap (largest)" if many else "gap", known)
-    table.add_row(f"iterations{mean}", f"{solution.iterations.double().mean().item():.6g}")
-    table.add_row(f"gradients{mean}", f"{solution.grad_evals.double().mean().item():.6g}")
-    table.add_row("seconds", f"{solution.seconds:.3g}")
-    count = nonzeros(solution).double().mean().item()
-    size = solution.x.shape[-1]
-    table.add_row(f"non-zeros{mean}", f"{count:.6g} of {size}")
-    return table
-
 
 MODELS_NOTE = """
 Iterations to a mean relative gap of 1e-3 / 1e-6, - where it was not reached.

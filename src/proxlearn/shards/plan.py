@@ -6,10 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from proxlearn import __version__, names, optimizers, zoo
-from proxlearn.arrays import check_device
-from proxlearn.engine_names import NAMED
-from proxlearn.errors import InputError, unknown
+from proxlearn import __version__, names, zoo
+from proxlearn.errors import InputError, needing_torch, unknown
 from proxlearn.files import replacing
 from proxlearn.shards.source import Source
 
@@ -26,8 +24,7 @@ class Settings:
     max_iter: int = 1000
     dtype: str | None = None
     device: str = "cpu"
-    engine: str = "torch"
-    """Not "auto": all workers must do the same, whatever is compiled on their machines."""
+    engine: str = "auto"
 
     def check(self) -> None:
         """Refuses, before any file is read, what no file could make right."""
@@ -39,11 +36,16 @@ class Settings:
             raise InputError(f"tol is {self.tol}; expected a number >= 0, such as 1e-6")
         if self.max_iter < 0:
             raise InputError(f"max_iter is {self.max_iter}; expected a whole number >= 0")
-        if self.engine not in NAMED:
-            raise unknown("engine", self.engine, NAMED)
-        if self.optimizer != "auto":
+        if self.engine not in names.ENGINES:
+            raise unknown("engine", self.engine, names.ENGINES)
+        if self.optimizer != names.AUTO:
+            with needing_torch(f"optimizer {self.optimizer!r}"):
+                from proxlearn import optimizers
             optimizers.get(self.optimizer)
-        check_device(self.device)
+        if self.device != "cpu":
+            with needing_torch(f"device {self.device!r}"):
+                from proxlearn.tensors import check_device
+            check_device(self.device)
 
     def record(self) -> dict[str, object]:
         """As kept in job.json, with the version of the code and what the weights hold.

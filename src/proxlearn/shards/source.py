@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import scipy.sparse
-import torch
 
 from proxlearn import constructors, names
-from proxlearn.arrays import in_precision, to_operator
+from proxlearn.arrays import to_matrix
 from proxlearn.errors import InputError, unknown
 from proxlearn.files import MOSTLY_EMPTY, Array
 from proxlearn.problem import Problem
@@ -45,7 +44,7 @@ class Source:
     sparse: bool
     """A is one sparse matrix, in `PARTS`."""
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    """What all shards share: the operator of A (m, n)."""
+    """What all shards share: A (m, n), validated."""
 
     @property
     def path(self) -> Path:
@@ -61,7 +60,7 @@ class Source:
         whole = [self.store.content, self.kind, sorted(self.numbers.items())]
         return hashlib.sha256(json.dumps(whole).encode()).hexdigest()
 
-    def problem(self, start: int, stop: int, dtype: torch.dtype | None, device: str) -> Problem:
+    def problem(self, start: int, stop: int, dtype: str | None, device: str) -> Problem:
         """The instances start, ..., stop - 1. Bad numbers in them are an `InputError`."""
         given: dict[str, Any] = dict(self.numbers)
         for name in self.headers.keys() - {"A", "b"}:
@@ -71,7 +70,7 @@ class Source:
         b = self._slice("b", start, stop)
         build = getattr(constructors, self.kind.replace("-", "_"))
         problem: Problem = build(
-            self._operator(start, stop, dtype, device), b[None] if b.ndim == 1 else b, **given
+            self._matrix(start, stop, dtype, device), b[None] if b.ndim == 1 else b, **given
         )
         return problem
 
@@ -81,13 +80,13 @@ class Source:
             raise InputError(f"{self.path}: {name} is {number:g}; expected a whole number")
         return int(number)
 
-    def _operator(self, start: int, stop: int, dtype: torch.dtype | None, device: str) -> Any:
-        if "operator" in self._kept:
-            return self._kept["operator"]
-        A = to_operator("A", self._sparse() if self.sparse else self._slice("A", start, stop))
-        A = in_precision("A", A, dtype, device)
+    def _matrix(self, start: int, stop: int, dtype: str | None, device: str) -> Any:
+        if "A" in self._kept:
+            return self._kept["A"]
+        A = to_matrix("A", self._sparse() if self.sparse else self._slice("A", start, stop))
+        A = A.in_precision("A", dtype, device)
         if len(self.headers["A"].shape) == 2:
-            self._kept["operator"] = A  # and with it its norm
+            self._kept["A"] = A  # and with it what a solve computes from A alone
         return A
 
     def _sparse(self) -> Any:

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
+from proxlearn.arrays import to_numpy
 from proxlearn.errors import InputError
 from proxlearn.files import Array, check_folder, replacing
-from proxlearn.jobs import DTYPES
 from proxlearn.shards.claims import age, claimed
 from proxlearn.shards.plan import Settings, Shard, agree
 from proxlearn.shards.source import Source, find_sources, read_source
@@ -248,14 +248,8 @@ def _remove_old(path: Path, stale: float) -> None:
 
 
 def _solve(shard: Shard, s: Settings) -> dict[str, Array]:
-    dtype = None if s.dtype is None else DTYPES[s.dtype]
-    problem = shard.source.problem(shard.start, shard.stop, dtype, s.device)
+    problem = shard.source.problem(shard.start, shard.stop, s.dtype, s.device)
     solution = solve(problem, s.optimizer, tol=s.tol, max_iter=s.max_iter, engine=s.engine)
-    return {
-        "x": solution.x.cpu().numpy(),
-        "objective": solution.objective.cpu().numpy(),
-        "gap": solution.gap.cpu().numpy(),
-        "status": np.array([str(s) for s in solution.status], dtype="U15"),
-        "iterations": solution.iterations.cpu().numpy(),
-        "grad_evals": solution.grad_evals.cpu().numpy(),
-    }
+    names = ("x", "objective", "gap", "iterations", "grad_evals")
+    arrays: dict[str, Array] = {name: to_numpy(getattr(solution, name)) for name in names}
+    return {**arrays, "status": np.array([str(s) for s in solution.status], dtype="U15")}

@@ -88,6 +88,10 @@ class Smooth(ABC):
         """The numbers that f consists of, each (batch or 1, ...)."""
         return leaves(self)
 
+    def linear_loss(self) -> tuple[str, Operator, Tensor] | None:
+        """The loss's name in `proxlearn.description`, with A and b; None where it has none."""
+        return None
+
     def conjugate(self, e: Evaluation, s: Tensor) -> Tensor:
         """f*(s grad f(x)) at an evaluated x, (B,), or an upper bound on it, for s (B,) in [0, 1].
 

@@ -24,6 +24,9 @@ class LeastSquares(GLM):
     def lipschitz(self) -> Tensor:
         return self.A.norm() ** 2
 
+    def linear_loss(self) -> tuple[str, Operator, Tensor]:
+        return "squares", self.A, self.b
+
     def loss(self, z: Tensor) -> Tensor:
         return 0.5 * (z - self.b).square().sum(-1)
 

@@ -37,6 +37,9 @@ class Logistic(GLM):
     def lipschitz(self) -> Tensor:
         return self.A.norm() ** 2 / (4 if self.root is not None else 4 * self.m)
 
+    def linear_loss(self) -> tuple[str, Operator, Tensor] | None:
+        return ("logistic", self.A, self.b) if self.root is None else None
+
     def loss(self, z: Tensor) -> Tensor:
         # log(1 + e^z) - b z for b in {0, 1} is softplus of the margin against the label: no
         # difference of large numbers at any margin. Above 40, where e^-40 is below the rounding,

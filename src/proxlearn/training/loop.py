@@ -12,16 +12,16 @@ import torch
 from torch import Tensor
 
 from proxlearn import families
-from proxlearn.arrays import check_device, start_point
 from proxlearn.batch import detach
 from proxlearn.checkpoint import Learned, weights
 from proxlearn.errors import InputError
 from proxlearn.families import Family
+from proxlearn.memory import keep_freed_memory
 from proxlearn.problem import Problem
 from proxlearn.solver import solve
+from proxlearn.tensors import check_device, start_point
 from proxlearn.training import snapshot
 from proxlearn.training.config import TrainConfig
-from proxlearn.training.memory import keep_freed_memory
 from proxlearn.training.ranks import Ranks
 
 VALIDATION_STREAM = 2**31
@@ -191,7 +191,8 @@ class Training:
     def optimum(self, problem: Problem) -> Tensor:
         """F*, (B,), to about seven digits where FISTA gets there within `reference` iterations."""
         found = solve(problem, "fista-restart", tol=2e-5, max_iter=self.config.reference)
-        return found.objective.to(problem.dtype)
+        objective: Tensor = found.objective
+        return objective.to(problem.dtype)
 
     @torch.no_grad()
     def validate(self) -> None:
