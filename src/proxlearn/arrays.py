@@ -107,7 +107,7 @@ class Matrix:
     @property
     def precision(self) -> str:
         """float32 or float64."""
-        return str(self.dtype).removeprefix("torch.")
+        return "float32" if self.dtype.itemsize == 4 else "float64"
 
     @property
     def in_numpy(self) -> bool:

@@ -47,14 +47,18 @@ class Separable:
 
     def times(self, n: int, level: Any) -> npt.NDArray[np.float64]:
         """w_j times a level (B,) or None, (B or 1, n)."""
+        if level is None:
+            return np.zeros((1, n))
         weights = np.ones((1, n)) if self.weights is None else _double(self.weights)
-        return weights * (0.0 if level is None else _double(level)[:, None])
+        return weights * _double(level)[:, None]
 
     def bounds(self, n: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Lower and upper, (B or 1, n) each."""
         given = ((self.lower, -np.inf), (self.upper, np.inf))
-        low, high = (np.full((1, 1), v) if part is None else _double(part) for part, v in given)
-        return low * np.ones(n), high * np.ones(n)
+        low, high = (
+            np.full((1, n), v) if part is None else _double(part) * np.ones(n) for part, v in given
+        )
+        return low, high
 
 
 @dataclass(frozen=True)
@@ -112,5 +116,5 @@ class LinearModel:
 
 
 def _double(value: Any) -> npt.NDArray[np.float64]:
-    """In float64; a copy also of read-only memory, which the core's buffers do not take."""
-    return np.require(to_numpy(value), np.float64, ["C", "W"])
+    """In float64, in C order."""
+    return np.ascontiguousarray(to_numpy(value), dtype=np.float64)
