@@ -5,12 +5,15 @@ from dataclasses import fields, is_dataclass
 import torch
 
 from proxlearn.operators import Operator
+from proxlearn.problem import Problem
 
 
 def leaves(obj):
     """The tensors of an object, in a fixed order; of an operator its data, not what it caches."""
     if isinstance(obj, torch.Tensor):
         return [obj]
+    if isinstance(obj, Problem):
+        return leaves((obj.f, obj.r))
     if isinstance(obj, Operator):
         named = sorted(vars(obj).items())
         return [t for name, t in named if isinstance(t, torch.Tensor) and name[0] != "_"]
@@ -20,7 +23,9 @@ def leaves(obj):
         return [t for part in obj for t in leaves(part)]
     if isinstance(obj, dict):
         return [t for part in obj.values() for t in leaves(part)]
-    return []
+    if obj is None or isinstance(obj, (int, float, str)) or callable(obj):
+        return []
+    raise TypeError(f"tensors of {type(obj).__name__} are not known to be found")
 
 
 def same(one, other):

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
-from proxlearn.engine_names import ENGINES
 
 import proxlearn as pl
-from proxlearn import audit, engines, jobs
+from proxlearn import audit, jobs, solver
 from proxlearn.cli import main
+from proxlearn.names import ENGINES
 
 rng = np.random.default_rng(0)
 A = rng.standard_normal((12, 8))
@@ -342,7 +342,7 @@ def test_solve_takes_the_name_of_an_engine(folder, capsys, monkeypatch):
     assert seen == ["torch", None]  # None: PROXLEARN_ENGINE, or else auto
     _, out, _ = run("solve --help", capsys)
     assert "|".join(ENGINES) in out
-    assert ENGINES is engines.ENGINES
+    assert ENGINES is solver.ENGINES
 
 
 def python(*arguments, **options):

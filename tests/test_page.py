@@ -134,8 +134,8 @@ def test_tables_say_what_the_comparison_says(comparison):
 def test_the_loser_is_named(comparison):
     """The faster in iterations is the slower in time here, and the page says both."""
     text = page.render([from_comparison("c", comparison, {"count": 4})])
-    assert "To 10⁻³: fewest iterations fast with 12, least time slow with " in text
-    assert "To 10⁻⁶: fewest iterations fast with 22, least time fast with " in text
+    assert "To 10⁻³: fast needs the fewest iterations, 12; slow takes the least time, " in text
+    assert "To 10⁻⁶: fast needs the fewest iterations, 22; fast takes the least time, " in text
 
 
 @pytest.mark.parametrize(

@@ -136,11 +136,12 @@ def _summary(experiment: Experiment, panel: Panel) -> str:
             lines.append(f"No method reaches {_power(level)}.")
             continue
         least = min(counts.values())
-        first = " and ".join(name for name, k in counts.items() if k == least)
+        first = [name for name, k in counts.items() if k == least]
         quick = min(counts, key=lambda name: times[name])
         lines.append(
-            f"To {_power(level)}: fewest iterations {first} with {least}, "
-            f"least time {quick} with {_figure(times[quick])} ms a problem."
+            f"To {_power(level)}: {' and '.join(first)} need{'s' if len(first) == 1 else ''} the "
+            f"fewest iterations, {least}; {quick} takes the least time, "
+            f"{_figure(times[quick])} ms a problem."
         )
     lines += _losses(experiment, panel)
     return f'<p class="summary">{"<br>".join(map(escape, lines))}</p>'
