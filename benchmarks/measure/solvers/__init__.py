@@ -10,4 +10,7 @@ PEERS = {module.NAME: module for module in (celer, skglm, scikit, spams)}
 
 def variants(task: Task, names=tuple(PEERS)) -> list[Variant]:
     """Every setting of these peers that fits the task."""
-    return [v for name in PEERS if name in names for v in PEERS[name].variants(task)]
+    order = [name for name in PEERS if name in names]
+    if len(task.lams) > 1 and task.loss == "squares":  # there LARS is fastest by far
+        order.sort(key=lambda name: name != scikit.NAME)
+    return [v for name in order for v in PEERS[name].variants(task)]

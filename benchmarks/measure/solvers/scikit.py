@@ -33,7 +33,8 @@ def variants(task: Task) -> list[Variant]:
         return [_estimator(False), *([_estimator(True)] if gram else [])]
     found = [_descent(False), *([_descent(True)] if gram else [])]
     if _fits(task) and task.l2_ratio == 0 and not task.positive:
-        found.append(Variant(NAME, "lars_path", same, _lars, grid=EXACT))
+        lars = Variant(NAME, "lars_path", same, _lars, grid=EXACT)
+        found.insert(0 if len(task.lams) > 1 else len(found), lars)
     return found
 
 
