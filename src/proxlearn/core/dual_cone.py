@@ -1,5 +1,6 @@
 """Directions into the dual cone of non-negative least squares."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,23 @@ from proxlearn.core import kernel
 Array = npt.NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Inward:
+    """A direction p (m,) that leads into the dual cone."""
+
+    direction: Array
+    """p, (m,)."""
+    slope: Array
+    """A^T (s p), (n,)."""
+    side: Array
+    """(n,): 1 for columns with a lower bound alone, -1 for an upper bound alone, 0 elsewhere."""
+    length: Array
+    """|a_j|, (n,)."""
+
+
 def strictly_feasible(
     A: Any, s: Array, rows: tuple[Array, ...], mean: Array | None
-) -> tuple[Array, Array] | None:
+) -> Inward | None:
     """A direction p with A^T (s p) < 0 on the columns that have a lower bound alone.
 
     The dual of non-negative least squares has no scaling that makes a point feasible; moving
@@ -23,7 +38,11 @@ def strictly_feasible(
     below, above = (lower > -np.inf) & (upper == np.inf), (lower == -np.inf) & (upper < np.inf)
     one_sided = (l1 == 0) & (l2 == 0) & (below | above)
     side = np.where(above, -1.0, 1.0)  # a column with an upper bound is minus one with a lower
-    square = A.multiply(A).sum(axis=0) if scipy.sparse.issparse(A) else np.einsum("ij,ij->j", A, A)
+    square = (
+        A.multiply(A).sum(axis=0)
+        if scipy.sparse.issparse(A)
+        else np.einsum("ij,ij->j", A, A, dtype=float)
+    )
     length = np.sqrt(np.asarray(square, dtype=np.float64).ravel())
     needed = one_sided & (length > 0)
     if not needed.any():
@@ -46,7 +65,9 @@ def strictly_feasible(
         p, slope = slopes(_nearest_to_zero(A, s, needed, weights))
     if not inside(p, slope):
         return None
-    return np.ascontiguousarray(p), np.ascontiguousarray(slope)
+    return Inward(
+        np.ascontiguousarray(p), np.ascontiguousarray(slope), np.where(needed, side, 0.0), length
+    )
 
 
 def _nearest_to_zero(A: Any, s: Array, needed: Any, weights: Array) -> Array:

@@ -55,6 +55,8 @@ cdef class Solver:
     cdef double *free_gram
     cdef double *direction  # (m,): a strictly feasible direction of the dual, or NULL
     cdef double *slope      # (n,): A^T (s direction)
+    cdef double *side       # (n,): 1 for columns with a lower bound alone, -1 for an upper one, else 0
+    cdef double *length     # (n,): |a_j|
     cdef double *moved      # (n,): c at the dual point that was moved along it
     cdef readonly double objective, bound, gap, worst, scale
     cdef double offset      # added to the loss: what a reduced problem leaves out
@@ -158,7 +160,7 @@ cdef class Solver:
                 self.status = self.run(tol, max_iter, until, 1.0)
                 if single:
                     self.round()
-                    if self.status == SOLVED and self.allowed(tol) < self.gap < INFINITY:
+                    if self.status == SOLVED and not self.holds(tol):
                         self.status = MAX_ITER
                 memcpy(&x[i, 0], self.x, self.n * sizeof(double))
                 numbers[i, 0], numbers[i, 1], numbers[i, 2] = self.objective, self.gap, self.status
@@ -176,9 +178,13 @@ cdef class Solver:
     def round_to_single(self, double tol):
         """Round x to float32; a gap that no longer meets the tolerance is not SOLVED."""
         self.round()
-        if self.status == SOLVED and self.allowed(tol) < self.gap < INFINITY:
+        if self.status == SOLVED and not self.holds(tol):
             self.status = MAX_ITER
         return self.status
+
+    cdef bint holds(self, double tol) noexcept nogil:
+        """True where x meets the tolerance, by its gap if one is known."""
+        return self.gap <= self.allowed(tol) if self.gap < INFINITY else self.is_stationary(tol)
 
     cdef double allowed(self, double tol) noexcept nogil:
         """The gap at which a problem is solved."""
@@ -201,11 +207,16 @@ cdef class Solver:
         """Copy z = A x."""
         memcpy(&out[0], self.z, self.m * sizeof(double))
 
-    def point_inside(self, double[::1] direction, double[::1] slope):
-        """Give a direction p into the interior of the dual cone, and A^T (s p): see dual_cone.py."""
-        self.kept = (direction, slope)
+    def point_inside(self, inward):
+        """Take a direction into the interior of the dual cone: what `strictly_feasible` found."""
+        cdef double[::1] direction = inward.direction
+        cdef double[::1] slope = inward.slope
+        cdef double[::1] side = inward.side
+        cdef double[::1] length = inward.length
+        self.kept = inward
         self.moved = <double *> resized(self.moved, self.n, sizeof(double))
         self.direction, self.slope = &direction[0], &slope[0]
+        self.side, self.length = &side[0], &length[0]
 
     def reduced(self, double offset, double[::1] norms, double size, double rounding, gram):
         """The problem stands for another one: see reduction.py. `gram` is the Gram matrix of all columns."""
@@ -381,22 +392,22 @@ cdef class Solver:
                 self.bound = value
 
     cdef void move_inside(self, double *c) noexcept nogil:
-        """Move the dual point along the strictly feasible direction until it is feasible, with c."""
+        """Move the dual point along the strictly feasible direction until it is feasible, with c.
+
+        It is moved beyond the boundary of the cone by what rounding may have taken from c, so
+        that every multiple of it is feasible, too.
+        """
         cdef Py_ssize_t j, i
-        cdef double most = 0.0, excess
+        cdef double most = 0.0, excess, margin = 8.0 * DBL_EPSILON * sqrt(dot(self.f.u, self.f.u, self.m))
         for j in range(self.n):
-            excess = fabs(self.c[j]) - self.r.l1[j]
-            if excess > 0 and self.r.has_infinite_conjugate(j, self.c[j]) and self.slope[j] != 0:
-                most = max(most, excess / fabs(self.slope[j]))
+            if self.side[j] != 0.0:
+                excess = self.side[j] * self.c[j] + margin * self.length[j]
+                most = max(most, excess / -(self.side[j] * self.slope[j]))
         for i in range(self.m):
             self.dz[i] = -most * self.direction[i]
         self.f.shift(self.dz)
         for j in range(self.n):
             c[j] = self.c[j] + most * self.slope[j]
-            if fabs(c[j]) > self.r.l1[j] and self.r.has_infinite_conjugate(j, c[j]):
-                # What is left of a violation that was moved away is rounding.
-                if fabs(c[j]) - self.r.l1[j] <= 8.0 * DBL_EPSILON * fabs(self.c[j]):
-                    c[j] = copysign(self.r.l1[j], c[j])
         self.correlated = False  # the loss keeps the moved dual point
 
     cdef bint is_stationary(self, double tol) noexcept nogil:

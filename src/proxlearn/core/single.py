@@ -103,7 +103,7 @@ class Single:
         if self.squares and penalty.has_one_sided():
             inward = strictly_feasible(A, s, rows, self.mean)
             if inward is not None:
-                self.solver.point_inside(*inward)
+                self.solver.point_inside(inward)
 
     def _directly(self, limits: Limits, until: float, factor: float) -> tuple[Any, ...]:
         """Solve the problem itself where rounding hides the gap of the reduced one."""
