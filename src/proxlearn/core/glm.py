@@ -202,9 +202,7 @@ def _solve_shared(glm: Glm, limits: Limits, threads: int, reductions: Reductions
         status, numbers[:, 3].astype(np.int64), numbers[:, 4],
     )  # fmt: skip
     if first.reduced is not None:
-        _again(
-            glm, answer, np.flatnonzero((status == 1) & (numbers[:, 3] < limits.max_iter)), limits
-        )
+        _again(glm, answer, np.flatnonzero(status == 1), limits)
     return answer
 
 

@@ -45,7 +45,8 @@ class Reduction:
             q = q - np.outer(weighted.sum(1), self.mean)
         d: Array = solve_triangular(self.R, q.T, trans="T", check_finite=False).T
         squares = np.einsum("ij,ij->i", weighted, b)
-        offsets = np.maximum(0.5 * (squares - np.einsum("ij,ij->i", d, d)), 0.0)
+        # Not clipped at 0: the square of d is in the loss again, with the same rounding.
+        offsets = 0.5 * (squares - np.einsum("ij,ij->i", d, d))
         return np.ascontiguousarray(d), offsets, np.sqrt(squares)
 
 

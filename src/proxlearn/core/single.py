@@ -78,6 +78,7 @@ class Single:
             rows = self.units.scale_penalty(*rows)
         self.mean: Array | None = None
         self.reduced: Reduction | None = None
+        self.direct: Single | None = None
         self.middle = 0.0
         ones = False
         if glm.intercept:
@@ -106,10 +107,11 @@ class Single:
                 self.solver.point_inside(inward)
 
     def _directly(self, limits: Limits, until: float, factor: float) -> tuple[Any, ...]:
-        """Solve the problem itself where rounding hides the gap of the reduced one."""
+        """Solve the problem itself from now on, where rounding hides the reduced one's gap."""
         x = np.empty(self.n)
         self.solver.solution(x)
-        return Single(self.glm, self.place, x, factor).solve(limits, until, factor)
+        self.direct = Single(self.glm, self.place, x, factor)
+        return self.direct.solve(limits, until, factor)
 
     def _reduce(self, reduced: Reduction, b: Array, start: Array | None, factor: float) -> None:
         """Solve a square problem in place of a tall one."""
@@ -139,12 +141,14 @@ class Single:
         self, limits: Limits, until: float, factor: float = 1.0, fell: float = 1.0
     ) -> tuple[Any, ...]:
         """x, intercept, objective, gap, status, iterations and passes for one factor."""
+        if self.direct is not None:
+            return self.direct.solve(limits, until, factor, fell)
         solver = self.solver
         if fell != 1.0:
             solver.penalise(*self._penalty(factor))
         left = math.inf if until == math.inf else max(until - time.perf_counter(), 0.0)
         status = solver.solve(limits.tol, limits.max_iter, left, fell)
-        if status == 1 and solver.is_reduced() and solver.iterations < limits.max_iter:
+        if status == 1 and solver.is_reduced():
             return self._directly(limits, until, factor)
         if self.single:
             status = solver.round_to_single(limits.tol)
@@ -156,6 +160,8 @@ class Single:
             x = x[: self.n]
             constant = float(last - x @ self.mean) * self.units.b
         if self.units is not UNCHANGED:
+            if solver.gap == math.inf and status == 0:
+                status = 1  # small violations in these units may be large ones in the user's
             x = x * self.units.x
             if not (math.isfinite(solver.objective * scale) and np.isfinite(x).all()):
                 status = 3  # float64 cannot hold the answer
