@@ -1,11 +1,12 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup build wheel sanitize demo test lint format docs bench zoo clean distclean
+.PHONY: help setup demo-setup fresh-start build wheel sanitize demo test lint format docs bench zoo clean distclean
 
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO_ARGS ?= --out demo-out
 BENCH_ARGS ?=
 TEST_ARGS ?=
+PIP_ARGS ?=
 WORKERS ?= 2
 SANITIZE_TESTS ?= tests/core
 # Which instruction sets "make build" builds the compiled core for: all, native, base, v2, v3 or v4.
@@ -21,30 +22,53 @@ ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
-setup:  ## create .venv with the pinned dependencies (cheap to repeat)
-	@$(LOCK) $(MAKE) --no-print-directory --silent .venv/.stamp
+setup:  ## create .venv with all pinned dependencies, and build (cheap to repeat)
+	@$(LOCK) $(MAKE) --no-print-directory --silent fresh-start .venv/.stamp
+
+# What the demo and a build need, without the tools for tests and documentation.
+demo-setup:
+	@$(LOCK) $(MAKE) --no-print-directory --silent fresh-start .venv/.demo-stamp
+
+# Only wheels are installed: pip stops with an error at a package that has none, instead of building it.
+# Without --no-compile pip would spend half of its time on byte code of modules that are never imported.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt --only-binary :all: \
+	$(PIP_ARGS)
+NOT_INSTALLED := { echo "pip could not install what it names above; only packages with a wheel for \
+this Python and machine are accepted"; exit 1; }
+WITH_TOOLS := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 # .unfinished marks a set-up that began and did not end: pip may have left half a package, so start
 # afresh. It becomes the stamp at the end and keeps its time of the beginning: what was edited
 # meanwhile is newer.
-.venv/.stamp: pyproject.toml constraints.txt
-	echo "Setting up .venv, which takes a few minutes the first time"
+fresh-start:
 	if [ -e .venv/.unfinished ]; then rm -rf .venv; fi
+
+.venv/.demo-stamp: pyproject.toml constraints.txt
+	echo "Setting up .venv for the demo, which takes about a minute the first time"
 	mkdir -p .venv
 	touch .venv/.unfinished
 	$(PYTHON) -m venv .venv
 	$(BIN)/python tools/build_backend.py --requirements > .venv/requirements.txt
-	$(BIN)/python -m pip install --quiet -c constraints.txt -r .venv/requirements.txt
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet -c constraints.txt \
-		--no-build-isolation -e '.[dev,plot,sklearn,peers,docs]'
+	$(INSTALL) -r .venv/requirements.txt || $(NOT_INSTALLED)
+	$(BIN)/python tools/build_backend.py
+	$(WITH_TOOLS) $(INSTALL) --no-build-isolation -e '.[learn,plot]' || $(NOT_INSTALLED)
 	mv .venv/.unfinished $@
 
-build: setup  ## bring the compiled core up to date with its sources (ISA)
+# celer without its dependencies: they download data sets and draw, nothing that it imports here needs
+# them, and one of them has no wheel.
+.venv/.stamp: .venv/.demo-stamp
+	echo "Adding what tests, benchmarks and documentation need, which takes a few minutes the first time"
+	touch .venv/.unfinished
+	$(WITH_TOOLS) $(INSTALL) --no-build-isolation -e '.[dev,peers,docs]' || $(NOT_INSTALLED)
+	$(INSTALL) --no-deps celer || $(NOT_INSTALLED)
+	mv .venv/.unfinished $@
+
+build: demo-setup  ## bring the compiled core up to date with its sources (ISA)
 	@$(LOCK) $(BIN)/python tools/build_backend.py $(ISA)
 
-wheel: setup  ## build what users install, for all instruction sets, into dist/
+wheel: demo-setup  ## build what users install, for all instruction sets, into dist/
 	@rm -rf dist
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps \
+	$(WITH_TOOLS) $(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps \
 		--wheel-dir dist .
 	@ls dist/*.whl
 
@@ -55,9 +79,9 @@ SANITIZED := $(CURDIR)/build/sanitize
 SANITIZERS = $(foreach name,libasan.so libubsan.so libstdc++.so,$(shell $${CC:-cc} -print-file-name=$(name)))
 sanitize: setup  ## run tests of the compiled core under the sanitizers (SANITIZE_TESTS)
 	rm -rf $(SANITIZED)
-	PATH="$(CURDIR)/$(BIN):$$PATH" meson setup $(SANITIZED) . -Dsanitize=true -Disa=native \
+	$(WITH_TOOLS) meson setup $(SANITIZED) . -Dsanitize=true -Disa=native \
 		--prefix=$(SANITIZED)/prefix -Dpython.purelibdir=package -Dpython.platlibdir=package >/dev/null
-	PATH="$(CURDIR)/$(BIN):$$PATH" meson install --quiet -C $(SANITIZED)
+	$(WITH_TOOLS) meson install --quiet -C $(SANITIZED)
 	$(ONE_THREAD) PYTHONPATH=$(SANITIZED)/prefix/package PYTHONMALLOC=malloc \
 		LD_PRELOAD="$(SANITIZERS)" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 		$(BIN)/python -m pytest $(SANITIZE_TESTS)
@@ -68,7 +92,7 @@ demo: build  ## solve the demonstration problems and write a report (DEMO_ARGS)
 test: lint  ## lint, then tests and doctests (TEST_ARGS, WORKERS)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) $(TEST_ARGS)
 
-lint: build  ## ruff and mypy
+lint: setup build  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -77,17 +101,17 @@ format: setup  ## let ruff fix and format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: build  ## build the documentation into docs/_build/html; warnings are errors
+docs: setup build  ## build the documentation into docs/_build/html; warnings are errors
 	@rm -rf docs/api  # generated: pages of what is gone would be warnings
 	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
 	@echo "wrote docs/_build/html/index.html (open it in a browser)"
 
-bench: build  ## what a gradient costs, and other solvers on the same problems (BENCH_ARGS)
+bench: setup build  ## what a gradient costs, and other solvers on the same problems (BENCH_ARGS)
 	$(BIN)/python benchmarks/gradient.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/peers.py --markdown docs/benchmarks-table.md $(BENCH_ARGS)
 
-zoo: build  ## train and measure all shipped models again, into zoo/ (hours; resumes)
+zoo: setup build  ## train and measure all shipped models again, into zoo/ (hours; resumes)
 	$(BIN)/python -m proxlearn.zoo --out zoo
 
 clean:  ## remove outputs and caches

@@ -50,7 +50,7 @@ def bare_products(A):
 
 def segment():
     """A training in the middle of its first minibatch, and a function that runs one segment."""
-    training = Training(pl.families.GaussianLasso(), pl.TrainConfig(rule="pa"), Ranks(), "cpu")
+    training = Training(pl.families.GaussianLasso(), pl.TrainConfig.paper(), Ranks(), "cpu")
     problem = training.problems(0, B, rank=0)
     state = detach(training.optimizer.init(problem, start_point(problem, None)))
 

@@ -20,7 +20,7 @@ ITERATIONS = 300
 
 def learn(rule: str, steps: int) -> pl.Learned:
     """The rule trained on `steps` minibatches of 16 problems, 20 iterations each."""
-    config = pl.TrainConfig(
+    config = pl.TrainConfig.paper(
         rule=rule,
         settings={"activation": "softplus"},
         steps=steps,

@@ -23,7 +23,7 @@ LEVELS = (1e-3, 1e-6)
 
 def learn(rule: str, steps: int) -> pl.Learned:
     """The rule trained on `steps` minibatches of 16 problems."""
-    config = pl.TrainConfig(
+    config = pl.TrainConfig.paper(
         rule=rule,
         settings={"activation": "softplus"},
         steps=steps,

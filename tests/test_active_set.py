@@ -24,6 +24,7 @@ def breast_cancer(lam, scale):
     return pl.logistic(X, y, lam)
 
 
+@pytest.mark.slow
 def test_a_tiny_lam_is_solved_in_a_thousand_iterations():
     assert pl.solve(tiny_lam(100), max_iter=1000, engine="torch").solved
 

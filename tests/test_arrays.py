@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -17,7 +17,6 @@ from proxlearn.tensors import start_point, to_tensor
 LIKE = Dense(torch.ones(3, 4, dtype=torch.float32))
 
 
-@settings(deadline=None, max_examples=80)
 @given(
     array=hnp.arrays(
         dtype=st.one_of(

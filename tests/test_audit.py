@@ -100,6 +100,7 @@ def test_started_at_the_minimiser_nothing_is_left_to_do(case):
     assert audit.reach(there, pl.optimizers.get("ista"), 5).tolist() == [0, 0, 0]
 
 
+@pytest.mark.slow
 def test_the_compact_rule_knows_no_units_and_the_papers_rule_does():
     found = audit.audit(["lasso", "lasso-pa"], count=3, iterations=80)
     compact, paper = found["lasso"], found["lasso-pa"]
@@ -122,6 +123,7 @@ def run(capsys, *arguments):
     return code, captured.out, captured.err
 
 
+@pytest.mark.slow
 def test_the_table_fits_a_screen(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "100")
     code, out, err = run(capsys, "ista,lasso, lasso-pa,adam")

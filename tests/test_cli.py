@@ -1,5 +1,6 @@
 """The command line: what it prints, writes and returns, and one line for whatever is wrong."""
 
+import itertools
 import json
 import os
 import signal
@@ -10,8 +11,10 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
+from proxlearn.engine_names import ENGINES
 
 import proxlearn as pl
+from proxlearn import audit, engines, jobs
 from proxlearn.cli import main
 
 rng = np.random.default_rng(0)
@@ -20,6 +23,8 @@ B = A @ np.array([1.0, 0, 0, -2, 0, 0, 0, 0.5])
 LABELS = (B > 0).astype(float)
 CLASSES = np.arange(12) % 3
 GROUPS = np.arange(8) // 2
+COMMANDS = ("solve", "demo", "compare", "train", "report", "audit", "reproduce", "solve-batch",
+            "tune", "models")  # fmt: skip
 WEIGHTS = np.linspace(0.5, 2, 8)
 
 
@@ -118,6 +123,9 @@ def test_table_and_quiet(folder, capsys):
     words = ["status", "objective", "gap", "iterations", "gradients", "seconds", "non-zeros"]
     assert [line.split()[0] for line in out.splitlines()] == words
     assert run("solve lasso A.npy b.npy --lam 0.3 --quiet", capsys) == (0, "", "")
+    assert run("solve lasso A.npy b.npy --lam 0.3 --quiet --out x.npy", capsys) == (0, "", "")
+    _, out, _ = run("solve lasso A.npy b.npy --lam 0.3 --out x.npy", capsys)
+    assert out.splitlines()[-1] == "wrote x.npy"
 
 
 def test_options_reach_the_solver(folder, capsys):
@@ -215,6 +223,7 @@ BAD_INPUT = {
     f"{LASSO} --weights negative.npy": "expected weights >= 0",
     f"{LASSO} --optimizer nothing": "unknown optimizer 'nothing'",
     f"{LASSO} --optimizer nesterov": "smooth f alone",
+    f"{LASSO} --engine steam": "unknown engine 'steam'; known are: auto, ",
     f"{LASSO} --x0 x0.npy": "x0 has shape (5,)",
     f"{LASSO} --tol -1": "tol is -1.0",
     f"{LASSO} --tol nan": "tol is nan",
@@ -226,14 +235,19 @@ BAD_INPUT = {
     f"{LASSO} --out x.txt": "expected .npy or .csv",
     f"{LASSO} --out A.npy/x.npy": "cannot be written to",
     f"{LASSO} --out folder.npy": "is a folder",
-    "solve lasso A.npy": "Missing argument",
-    f"{LASSO} --nothing": "--nothing",
+    "solve lasso A.npy": "Missing argument 'b'. See proxlearn solve --help",
+    "solv": "No such command 'solv'. Did you mean 'solve'? See proxlearn --help",
+    f"{LASSO} --nothing": "--nothing. See proxlearn solve --help",
+    "report nowhere": "nowhere is not a folder",
     "nothing": "nothing",
     "demo --count 0": "--count",
     "demo --count 1 --out A.npy": "cannot be written to",
     "compare nothing --report out": "unknown family 'nothing'",
     "compare gaussian-lasso --optimizers fista,x --count 1 --report out": "unknown optimizer 'x'",
     "compare gaussian-lasso --optimizers , --count 1": "at least one",
+    "compare gaussian-lasso --set rows=3 --report out": "no parameter 'rows'",
+    "audit ista --set rows=3": "no parameter 'rows'",
+    "audit ista --set m": "NAME=VALUE",
 }
 
 
@@ -256,10 +270,22 @@ def test_bad_input_is_one_line_and_exit_2(folder, capsys, command):
 
 def test_help_and_version(capsys):
     assert run("--version", capsys) == (0, f"proxlearn {pl.__version__}\n", "")
-    for command in ["", "--help", "solve --help", "demo --help", "compare --help", "report --help"]:
-        code, out, err = run(command, capsys)
-        assert (code, err) == (0, "")
-        assert "Usage" in out
+    for command in ["", *(name for name in COMMANDS)]:
+        for option in ("", "--help")[bool(command) :]:
+            code, out, err = run(f"{command} {option}", capsys)
+            assert (code, err) == (0, "")
+            assert "Usage" in out
+
+
+def test_help_is_filled_to_the_width_of_the_window(capsys, monkeypatch):
+    """The ends of the lines in a docstring are not ends of lines in the help."""
+    monkeypatch.setenv("COLUMNS", "80")
+    for command in COMMANDS:
+        _, out, _ = run(f"{command} --help", capsys)
+        lines = [line.strip() for line in out.splitlines() if line.startswith(" ")]
+        for line, after in itertools.pairwise(lines):
+            first = after.partition(" ")[0]
+            assert not line or not after or len(line) + 1 + len(first) > 78, (command, line)
 
 
 def test_compare_writes_plot_and_rows(folder, capsys):
@@ -282,6 +308,43 @@ def test_compare_writes_plot_and_rows(folder, capsys):
     assert run(command, capsys)[0] == 0
 
 
+SIZED = "--set m=20 --set n=30 --set nonzeros=3 --count 2 --max-iter 5"
+
+
+def test_compare_takes_the_parameters_of_the_family(folder, capsys):
+    code, _, err = run(f"compare gaussian-lasso --optimizers ista {SIZED} --report r", capsys)
+    assert (code, err) == (0, "")
+    problem = pl.families.GaussianLasso(m=20, n=30, nonzeros=3).sample(2, 0)
+    expected = pl.compare(problem, ["ista"], 5).runs["ista"].objective
+    lines = (folder / "r" / "rows.csv").read_text().splitlines()[1:]
+    shown = np.array([float(line.split(",")[3]) for line in lines]).reshape(2, 6)
+    np.testing.assert_allclose(shown.T, expected, rtol=1e-12)
+    page = (folder / "r" / "index.html").read_text()
+    assert "--set m=20 --set n=30 --set nonzeros=3 --count 2" in page
+    assert "2 problems of gaussian-lasso with m=20, n=30, nonzeros=3" in page
+
+
+def test_audit_takes_the_parameters_of_the_family(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    code, out, err = run(f"audit ista {SIZED}", capsys)
+    assert (code, err) == (0, "")
+    assert "2 problems of gaussian-lasso with m=20, n=30, nonzeros=3" in out
+    found = audit.sample("gaussian-lasso", 2, 0, ["m=20", "n=30", "nonzeros=3"])
+    assert found.problem.n == 30
+
+
+def test_solve_takes_the_name_of_an_engine(folder, capsys, monkeypatch):
+    seen = []
+    real = jobs.solve
+    monkeypatch.setattr(jobs, "solve", lambda p, **s: seen.append(s["engine"]) or real(p, **s))
+    assert run(f"{LASSO} --engine torch --quiet", capsys)[0] == 0
+    assert run(f"{LASSO} --quiet", capsys)[0] == 0
+    assert seen == ["torch", None]  # None: PROXLEARN_ENGINE, or else auto
+    _, out, _ = run("solve --help", capsys)
+    assert "|".join(ENGINES) in out
+    assert ENGINES is engines.ENGINES
+
+
 def python(*arguments, **options):
     return subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, timeout=120, **options
@@ -298,6 +361,7 @@ def test_help_is_quick_because_it_imports_nothing_heavy():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_as_a_module_in_a_process_of_its_own(folder):
     done = python("-m", "proxlearn", "solve", "lasso", "A.npy", "b.npy", "--lam", "0.3", "--json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -323,6 +387,7 @@ sys.exit(cli.main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_exits_130_and_leaves_nothing(folder):
     before = sorted(os.listdir(folder))
@@ -375,8 +440,21 @@ def test_bad_training_options_are_one_line(arguments, words, capsys):
 
 
 def test_models_lists_what_is_shipped(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    assert main(["models"]) == 0
-    text = capsys.readouterr().out
+    """A line for each, in a window of 80 columns; more of the same with --verbose."""
+    monkeypatch.setenv("COLUMNS", "80")
+    code, text, err = run("models", capsys)
+    assert (code, err) == (0, "")
+    lines = text.splitlines()
+    assert [line.split()[0] for line in lines[1 : 1 + len(pl.zoo.names())]] == pl.zoo.names()
+    assert len(lines) < len(pl.zoo.names()) + 8
+    assert "logistic-pa       pa            5582  gaussian-logistic" in text
+    code, more, err = run("models --verbose", capsys)
+    assert (code, err) == (0, "")
     for name in pl.zoo.names():
-        assert name in text
+        card = pl.load(name).card
+        (about,) = (part for part in more.split("\n\n") if part.splitlines()[0] == name)
+        for test, counts in card["results"].items():
+            said = [line for line in about.splitlines() if test.removeprefix("few ") in line]
+            reached = ["-" if k is None else str(k) for k in counts[name]]
+            assert any(" / ".join(reached) in line for line in said)
+    assert max(map(len, (text + more).splitlines())) <= 80

@@ -126,11 +126,25 @@ def test_objects_and_a_given_optimum():
     assert bool((too_high.relative_gap("mine") >= 0).all())
 
 
-def test_a_watch_sees_every_iteration():
+def test_a_watch_sees_every_iteration(monkeypatch):
+    monkeypatch.setattr("proxlearn.comparison.BLOCK", 2)
     seen = []
-    compare(SMALL.sample(2, 0), ["ista"], max_iter=3, watch=lambda *event: seen.append(event))
-    assert [k for name, k in seen if name == "ista"] == [1, 2, 3]
-    assert {name for name, _ in seen} == {"optimum", "ista"}
+    compare(SMALL.sample(3, 0), ["ista"], max_iter=3, watch=lambda *event: seen.append(event))
+    ista = [(what, done) for what, done, _ in seen if what.startswith("ista")]
+    assert [what for what, _ in ista] == 2 * [f"ista, iteration {k}" for k in (1, 2, 3)]
+    assert [what.split(",")[0] for what, _, _ in seen[:: len(seen) - 1]] == ["optimum", "ista"]
+    # The optimum is the first of two parts; two of the three instances are in the first block.
+    expected = [1 + k * 2 / 9 for k in (1, 2, 3)] + [1 + 2 / 3 + k / 9 for k in (1, 2, 3)]
+    assert [done for _, done in ista] == pytest.approx(expected)
+    assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
+    assert {total for _, _, total in seen} == {2}
+
+
+def test_a_comparison_knows_which_runs_are_learned():
+    result = compare(SMALL.sample(1, 0), ["ista", "lasso"], max_iter=1)
+    assert result.learned == {"lasso"}
+    assert [result.label(name) for name in result.runs] == ["ista", "lasso (learned)"]
+    assert result.with_run("more", result.runs["ista"]).learned == {"lasso"}
 
 
 @pytest.mark.parametrize(

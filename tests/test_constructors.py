@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
@@ -171,7 +171,6 @@ def test_duplicate_entries_of_a_sparse_matrix_are_summed():
     assert z.tolist() == [[3.0, 5.0]]
 
 
-@settings(deadline=None, max_examples=30)
 @given(m=st.integers(1, 6), n=st.integers(1, 6), B=st.integers(1, 4), seed=st.integers(0, 999))
 def test_any_shape(m, n, B, seed):
     rng = np.random.default_rng(seed)

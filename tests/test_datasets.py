@@ -142,7 +142,7 @@ def test_without_scikit_learn_one_line_says_what_to_do(cache, monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(InputError, match=r"pip install 'proxlearn\[sklearn\]', or set"):
+    with pytest.raises(InputError, match=r"pip install scikit-learn, or set"):
         datasets.ionosphere()
 
 

@@ -33,6 +33,10 @@ def output(tmp_path_factory):
     return folder, text.getvalue(), kept[0]
 
 
+def label(name):
+    return {"lasso": "lasso (learned)"}.get(name, name)
+
+
 def test_table_agrees_with_the_comparison(output):
     folder, text, result = output
     assert f"wrote {folder / 'index.html'}" in text
@@ -61,7 +65,19 @@ def test_the_page_names_the_command_that_makes_it_again(output):
     text = (output[0] / "index.html").read_text(encoding="utf-8")
     assert "<code>proxlearn demo --count 4 --seed 1</code>" in text
     for name in demo.OPTIMIZERS:
-        assert f'<th scope="row">{name}</th><td>' in text
+        assert f'<th scope="row">{label(name)}</th><td>' in text
+
+
+def test_table_page_and_notes_say_which_optimizer_is_learned(output):
+    folder, text, result = output
+    assert result.learned == {"lasso"}
+    assert "│ lasso (learned) " in text
+    assert text.count("(learned)") == 1
+    said = "lasso: a learned rule with 890 weights, trained on gaussian-lasso"
+    assert f"\n{said}\n" in text
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert f"<li>{said}</li>" in page
+    assert '"label":"lasso (learned)"' in page  # the legend of the plot
 
 
 def test_methods_rank_as_theory_says(output):
@@ -70,6 +86,7 @@ def test_methods_rank_as_theory_says(output):
     assert learned < restart < fista < ista <= demo.MAX_ITER
 
 
+@pytest.mark.slow
 def test_same_seed_same_numbers(output):
     again = demo.run(4, 1)
     for name in demo.OPTIMIZERS:
@@ -85,7 +102,7 @@ def test_a_level_that_is_not_reached_is_said():
 def test_the_plot_has_a_named_curve_for_each_optimizer(output):
     experiment = from_comparison("convergence", output[2], demo.card(4, 1))
     axes = curves.convergence(experiment).axes[0]
-    assert [line.get_label() for line in axes.lines] == list(demo.OPTIMIZERS)
+    assert [line.get_label() for line in axes.lines] == [label(n) for n in demo.OPTIMIZERS]
     assert axes.get_yscale() == "log"
     assert "gradient" in axes.get_xlabel()
     iterations, drawn = axes.lines[2].get_data()

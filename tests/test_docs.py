@@ -8,6 +8,7 @@ import sys
 import types
 from collections import Counter
 from dataclasses import asdict
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from proxlearn import experiments
 from proxlearn.cli import main
 from proxlearn.report import claims, verdicts
 from proxlearn.report.counts import Results
+from proxlearn.zoo.recipes import RECIPES
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 RESULTS = DOCS / "results"
@@ -54,12 +56,56 @@ def test_the_tour_prints_what_it_says():
     assert printed.getvalue().startswith(expected)
 
 
+def test_the_landing_page_prints_what_it_says():
+    (expected,) = re.findall(r"```text\n(.*?)```", text("index.md"), re.DOTALL)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(python_of("index.md"), {})
+    assert printed.getvalue() == expected
+
+
 def test_a_family_of_ones_own_can_be_trained_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     module = types.ModuleType("documented_family")
     monkeypatch.setitem(sys.modules, module.__name__, module)  # dataclasses look it up
     exec(python_of("train.md"), module.__dict__)
     assert pl.load("mine.safetensors").card["status"] == "finished"
+
+
+def test_the_guide_to_training_the_command_line_and_the_configuration_agree(monkeypatch, capsys):
+    """What the guide advises is the default in Python and on the command line."""
+    rows = re.findall(r"^\| `(\w+)` \| `([\w.-]+)` \|", text("train.md"), re.M)
+    config = pl.TrainConfig()
+    advised = dict(rows)
+    assert {name: str(getattr(config, name)) for name in advised} == advised
+    shipped = {name: RECIPES[name][1] for name in ("lasso", "logistic", "general")}
+    steps = sorted(config.steps for config in shipped.values())
+    assert f"had {steps[0]} to {steps[-1]} minibatches" in text("train.md")
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["train", "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert "[default: compact]" in printed
+    for name in ("steps", "batch", "horizon", "unroll", "lr", "schedule", "loss"):
+        (line,) = re.findall(rf"^\W*--{name} .*$", printed, re.M)
+        assert f"({advised[name]})" in line
+
+
+def test_the_command_line_trains_with_the_defaults(tmp_path, monkeypatch):
+    seen = []
+
+    def stop(family, config, **options):
+        seen.append(config)
+        raise pl.InputError("not trained here")
+
+    monkeypatch.setattr("proxlearn.training.jobs.train", stop)
+    out = str(tmp_path / "mine.safetensors")
+    for more in ([], ["--rule", "pa"]):
+        assert main(["train", "gaussian-lasso", "--out", out, *more]) == 2
+    assert seen == [pl.TrainConfig(), pl.TrainConfig.paper()]
+    page, paper = " ".join(text("train.md").split()), pl.TrainConfig.paper()
+    assert f"a horizon of {paper.horizon} without warm-up" in page
+    assert f"a {paper.schedule} step and the loss `{paper.loss}`" in page
+    assert paper.warmup == 0
 
 
 def test_the_choice_quotes_the_cards():
@@ -95,6 +141,7 @@ def test_what_is_said_of_the_paper_quotes_the_cards():
         assert " / ".join(map(str, cards[card][place][model])) in counted("paper.md")
 
 
+@cache
 def committed():
     """The committed results, and their cards by name."""
     cards = {name: json.loads((RESULTS / f"{name}.json").read_text()) for name in experiments.NAMES}
@@ -117,6 +164,7 @@ def test_every_experiment_has_committed_results():
     assert sum(f.stat().st_size for f in tracked) < 12e6
 
 
+@pytest.mark.slow
 def test_the_committed_verdicts_follow_from_the_rows():
     written = json.loads((RESULTS / "claims.json").read_text(encoding="utf-8"))
     assert [asdict(verdict) for verdict in claims.judge(RESULTS)] == written
@@ -136,6 +184,7 @@ def test_the_readme_counts_the_verdicts():
     assert f"and {count[verdicts.NO]} are not" in said
 
 
+@pytest.mark.slow
 def test_what_is_said_of_the_step_quotes_the_rows():
     results, cards = committed()
     rows = re.findall(r"^\| ([^|]+) \| (\d+ / [^|]+) \|(.+)\|$", text("paper.md"), re.M)
@@ -155,6 +204,7 @@ def test_what_is_said_of_the_step_quotes_the_rows():
             assert cell == " / ".join(map(str, counts))
 
 
+@pytest.mark.slow
 def test_what_is_said_of_the_long_horizon_quotes_the_rows():
     results, cards = committed()
     methods = [
@@ -182,6 +232,7 @@ def test_what_is_said_of_the_long_horizon_quotes_the_rows():
     assert re.search(r"lowered it by (\S+),", cards["cifar10"]["optimum"])[1] in said
 
 
+@pytest.mark.slow
 def test_what_is_said_of_convergence_quotes_the_rows():
     results, _ = committed()
     said = " ".join(text("paper.md").split())

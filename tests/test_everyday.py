@@ -21,6 +21,7 @@ from measure.race import Entry, Rules, row
 from measure.rows import KINDS, OPTIONS, SIZES, Row, make, rows
 from measure.solvers import PEERS, celer, scikit, spams, variants
 from measure.solvers.ours import Proxlearn
+from measure.solvers.prototype import Prototype
 from measure.solvers.variant import Variant
 from measure.task import Answer
 
@@ -126,6 +127,26 @@ def test_ours_solves_every_kind(kind, monkeypatch):
     assert len(entries[0].seconds) >= 3
 
 
+class Careless:
+    """A cross-validation with the right fit and errors that are 5% off."""
+
+    def cv(self, X, y, alphas, folds, tol):
+        task = tiny("cv")
+        variant = celer.variants(task)[0]
+        found = variant.run(variant.prepare(task), 1e-9)
+        return 1.05 * found.mse, found.coef, found.intercept
+
+
+def test_a_cross_validation_is_judged_by_its_fit_and_its_errors():
+    task = tiny("cv")
+    alone = row(task, {"proxlearn": Careless()}, Rules(budget=0, peers=()), Cache(None))[0]
+    assert alone.gap <= 1e-6
+    assert alone.found.note == "only its last fit is judged"
+    beside = row(task, {"proxlearn": Careless()}, Rules(budget=0, peers=("celer",)), Cache(None))
+    assert beside[0].gap == np.inf
+    assert min(e.gap for e in beside if e.name == "celer") <= 1e-6
+
+
 def settling(seconds=0.0):
     """A solver whose gap is its tolerance, after some time."""
     task = tiny("lasso")
@@ -217,9 +238,10 @@ def test_ratios_are_times_over_ours_and_bounds_where_a_peer_was_given_up():
 
 
 def test_a_row_that_ours_does_not_solve_counts_as_below_one():
-    held = recorded(entry("proxlearn", [0.1], gap=1e-3), entry("celer", [0.5]))
+    given_up = entry("SPAMS", [], note="over 20 s")
+    held = recorded(entry("proxlearn", [0.1], gap=1e-3), entry("celer", [0.5]), given_up)
     assert not held["solved"]
-    assert tables.line(held, tables.headers([held]))[-1] == "failed"
+    assert tables.line(held, tables.headers([held]))[3:] == ["-", "-", "-", "-", "failed"]
     assert tables.summary([held])[-1][:5] == ["all", "1", "1", "0", "0"]
 
 
@@ -263,6 +285,29 @@ def test_unknown_names_list_the_known_ones(capsys):
     with pytest.raises(SystemExit):
         everyday.main(["--kind", "ridge"])
     assert "expected some of lasso,lasso-c" in capsys.readouterr().err
+
+
+PROTOTYPE = """
+import numba
+import numpy as np
+
+@numba.njit(cache=True)
+def zeros(n):
+    return np.zeros(n)
+
+def lasso(X, y, lam, tol):
+    return zeros(X.shape[1])
+"""
+
+
+def test_a_prototype_races_in_the_rows_it_supports_and_its_folder_stays_clean(tmp_path):
+    file = tmp_path / "method.py"
+    file.write_text(PROTOTYPE)
+    own = {"prototype": Prototype(file)}
+    rules = Rules(target=1.0, budget=0, peers=())
+    assert row(tiny("lasso"), own, rules, Cache(None))[0].seconds
+    assert row(tiny("lasso-c"), own, rules, Cache(None))[0].found.note == "not supported"
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_growth_is_the_slope():

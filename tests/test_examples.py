@@ -42,6 +42,7 @@ def test_every_example_is_in_the_table():
     assert len(GALLERY) >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", GALLERY, ids=lambda file: file.stem)
 def test_gallery_scripts_draw_and_solve(file, monkeypatch, capsys):
     pyplot = pytest.importorskip("matplotlib.pyplot")
@@ -70,6 +71,7 @@ def test_the_papers_rule_needs_the_safeguard_in_other_units(monkeypatch, capsys)
     assert ["SOLVED" in line for line in printed] == [False, True, True, True]
 
 
+@pytest.mark.slow
 def test_smooth_case(monkeypatch, capsys):
     load("smooth_case", monkeypatch).main(QUICK["smooth_case"])
     table = rows(capsys.readouterr().out)
@@ -78,6 +80,7 @@ def test_smooth_case(monkeypatch, capsys):
     assert float(table["lbfgs"][2]) < 1e-12
 
 
+@pytest.mark.slow
 def test_nonsmooth_case(monkeypatch, capsys):
     load("nonsmooth_case", monkeypatch).main(QUICK["nonsmooth_case"])
     table = rows(capsys.readouterr().out, columns=4)

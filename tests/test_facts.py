@@ -29,7 +29,7 @@ def optimum(problem):
 
 
 def test_restarted_fista_on_the_lasso_of_the_paper():
-    problem = families.GaussianLasso().sample(64, 0, dtype=torch.float64)
+    problem = families.GaussianLasso().sample(16, 0, dtype=torch.float64)
     best = optimum(problem)
     to_3, to_6 = iterations(problem, "fista-restart", best, [1e-3, 1e-6], 80)
     assert 26 <= to_3 <= 31

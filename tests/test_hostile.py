@@ -72,7 +72,9 @@ def frozen(values):
 
 
 @pytest.mark.parametrize("engine", ["auto", "torch"])
-@pytest.mark.parametrize("name", LASSO)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n in HARD else ()) for n in LASSO]
+)
 def test_hard_numbers_are_solved_and_the_answer_is_true(name, engine):
     problem = LASSO[name]()
     with warnings.catch_warnings():
@@ -101,6 +103,7 @@ def test_lam_above_lam_max_gives_zero_at_once():
     assert solution.iterations.item() <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["core", "torch"])
 @pytest.mark.parametrize("lam", [1e-5, 1e-8])
 def test_separable_data_with_a_tiny_lam_is_not_called_solved_wrongly(lam, engine):

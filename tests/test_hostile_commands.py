@@ -283,7 +283,7 @@ def interrupted(tmp_path_factory):
     """The checkpoint of a training after its first step."""
     out = tmp_path_factory.mktemp("training") / "w.safetensors"
     family = pl.families.GaussianLasso(m=10, n=20, nonzeros=2)
-    config = pl.TrainConfig.compact(steps=2, batch=2, horizon=20)
+    config = pl.TrainConfig(steps=2, batch=2, horizon=20)
     run = loop.Training(family, config, loop.Ranks(), "cpu")
     run.minibatch()
     snapshot.write(run, out)

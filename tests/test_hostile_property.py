@@ -61,7 +61,8 @@ def check(plain: Plain, x: np.ndarray, solution: pl.Solution, i: int, case: Host
 
 
 @settings(
-    deadline=None, max_examples=120, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=max(120, settings.default.max_examples),
+    suppress_health_check=[HealthCheck.too_slow],
 )
 @given(hostile())
 def test_one_line_or_a_true_answer(case):

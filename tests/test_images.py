@@ -171,7 +171,7 @@ def test_without_pillow_one_line_says_what_to_do(pictures, monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(InputError, match=r"needs Pillow.*pip install 'proxlearn\[plot\]'"):
+    with pytest.raises(InputError, match=r"needs Pillow.*pip install pillow"):
         datasets.bsds_patches(pictures, count=5)
 
 

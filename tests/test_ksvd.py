@@ -33,6 +33,7 @@ def test_the_error_never_rises(seed, noise):
     assert errors[-1] < 0.9 * errors[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_planted_dictionary_is_recovered(seed):
     Y, D = planted(seed=seed)

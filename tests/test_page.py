@@ -134,8 +134,8 @@ def test_tables_say_what_the_comparison_says(comparison):
 def test_the_loser_is_named(comparison):
     """The faster in iterations is the slower in time here, and the page says both."""
     text = page.render([from_comparison("c", comparison, {"count": 4})])
-    assert "To 10⁻³: fewest iterations fast (12), least time slow (" in text
-    assert "To 10⁻⁶: fewest iterations fast (22), least time fast (" in text
+    assert "To 10⁻³: fewest iterations fast with 12, least time slow with " in text
+    assert "To 10⁻⁶: fewest iterations fast with 22, least time fast with " in text
 
 
 @pytest.mark.parametrize(
@@ -254,6 +254,21 @@ def folder(tmp_path):
     return tmp_path
 
 
+def test_a_page_shows_the_statements_about_its_experiments_only(folder):
+    about = {"ours": "not measured", "paper": "21", "verdict": "not measured"}
+    names = {"held": "b-first", "absent": "cifar10", "of no experiment": None}
+    claims = [{"claim": claim, "experiment": name, **about} for claim, name in names.items()]
+    (folder / "claims.json").write_text(json.dumps(claims))
+    (folder / "a-second.parquet").unlink()
+    page.write_page(folder)
+    text = (folder / "index.html").read_text()
+    shown = [row[0] for row in Reader(text).rows if row[1:3] == ["21", "not measured"]]
+    assert shown == ["held", "of no experiment"]
+    assert "Of 2 statements" in text
+    assert len(json.loads((folder / "claims.json").read_text())) == 3  # all are still on file
+
+
+@pytest.mark.slow
 def test_report_writes_the_page_of_a_folder(folder, capsys):
     claims = [{"claim": "c", "paper": "21", "ours": None, "verdict": "not reproduced"}]
     (folder / "claims.json").write_text(json.dumps(claims))
@@ -321,5 +336,5 @@ def test_a_bad_folder_is_one_line(folder, what, capsys):
 
 def test_without_pyarrow_the_line_says_what_to_install(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(InputError, match=r"proxlearn\[report\]"):
+    with pytest.raises(InputError, match=r"pip install pyarrow"):
         page.write_page(folder)

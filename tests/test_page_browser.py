@@ -13,6 +13,8 @@ from proxlearn.comparison import compare
 from proxlearn.report import page, parquet
 from proxlearn.report.curves import COLOURS
 
+pytestmark = pytest.mark.slow
+
 OPTIMIZERS = ["ista", "fista", "fista-restart", "lasso"]
 PHONE = (360, 740)
 

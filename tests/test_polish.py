@@ -98,7 +98,7 @@ def test_an_intercept_is_polished_with_the_rest():
 
 
 def test_the_paper_s_family_in_fifteen_gradients():
-    p = pl.families.GaussianLasso().sample(64, 123)
+    p = pl.families.GaussianLasso().sample(16, 123)
     solution = pl.solve(p, "lasso", tol=1e-6)
     assert solution.solved
     assert solution.grad_evals.double().mean() <= 15

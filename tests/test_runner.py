@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +24,20 @@ from tiny_experiment import LASSO, LOGISTIC, tiny
 
 def files(folder):
     return sorted(os.listdir(folder))
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory):
+    """A folder in which the tiny experiment has been run."""
+    folder = tmp_path_factory.mktemp("once")
+    runner.run(tiny(), "quick", folder)
+    return folder
+
+
+@pytest.fixture
+def finished(once, tmp_path):
+    """A copy of that folder, to run in again."""
+    return shutil.copytree(once, tmp_path / "finished")
 
 
 def test_rows_have_the_schema_and_the_numbers_of_compare(tmp_path):
@@ -65,9 +80,8 @@ def test_the_card_says_what_was_run(tmp_path):
     assert "1e-12" in card["optimum"]
 
 
-def test_another_number_of_instances(tmp_path):
-    runner.run(tiny(), "quick", tmp_path)
-    outcome = runner.run(tiny(), "quick", tmp_path, count=4)
+def test_another_number_of_instances(finished):
+    outcome = runner.run(tiny(), "quick", finished, count=4)
     card = json.loads(outcome.card.read_text())
     assert outcome.computed == 0  # two whole blocks of the three
     assert card["count"] == 4
@@ -103,11 +117,10 @@ def test_adam_has_the_values_tuned_for_the_family(tmp_path):
     np.testing.assert_allclose(rows["objective"][adam][1:3], expected, rtol=1e-6)
 
 
-def test_an_unchanged_experiment_is_not_repeated(tmp_path, monkeypatch):
-    first = runner.run(tiny(), "quick", tmp_path)
-    before = first.rows.read_bytes()
+def test_an_unchanged_experiment_is_not_repeated(finished, monkeypatch):
+    before = (finished / "tiny.parquet").read_bytes()
     monkeypatch.setattr(runner, "record_gap", None)
-    again = runner.run(tiny(title="Another title"), "quick", tmp_path)
+    again = runner.run(tiny(title="Another title"), "quick", finished)
     assert (again.computed, again.reused) == (0, 12)
     assert again.rows.read_bytes() == before
 
@@ -128,12 +141,11 @@ def test_an_unchanged_experiment_is_not_repeated(tmp_path, monkeypatch):
         ),
     ],
 )
-def test_what_changes_is_computed(tmp_path, changes, seed, computed):
-    runner.run(tiny(), "quick", tmp_path)
-    assert runner.run(tiny(**changes), "quick", tmp_path, seed=seed).computed == computed
+def test_what_changes_is_computed(finished, changes, seed, computed):
+    assert runner.run(tiny(**changes), "quick", finished, seed=seed).computed == computed
 
 
-def test_an_interrupted_run_goes_on(tmp_path, monkeypatch):
+def test_an_interrupted_run_goes_on(once, tmp_path, monkeypatch):
     real, calls = record.record_gap, []
 
     def interrupted(*args):
@@ -150,22 +162,37 @@ def test_an_interrupted_run_goes_on(tmp_path, monkeypatch):
     assert all(name.endswith(".npz") and name[0] != "." for name in files(tmp_path / ".cache"))
     outcome = runner.run(tiny(), "quick", tmp_path)
     assert (outcome.computed, outcome.reused) == (7, 5)
-    whole = runner.run(tiny(), "quick", tmp_path / "whole")
-    a, b = parquet.read(outcome.rows), parquet.read(whole.rows)
+    a, b = parquet.read(outcome.rows), parquet.read(once / "tiny.parquet")
     np.testing.assert_array_equal(a["gap"], b["gap"])
 
 
-def test_a_damaged_part_is_computed_again(tmp_path):
-    runner.run(tiny(), "quick", tmp_path)
-    part = tmp_path / ".cache" / files(tmp_path / ".cache")[0]
+def test_a_watch_is_told_how_much_there_is_and_how_much_is_done(tmp_path):
+    """12 parts: three methods and the optimum on three blocks. Parts in the cache do not count."""
+    seen = []
+    runner.run(tiny(), "quick", tmp_path, watch=lambda *event: seen.append(event))
+    assert {total for _, _, total in seen} == {12}
+    done = [done for _, done, _ in seen]
+    assert done == sorted(done)
+    assert done[0] == pytest.approx(1 / 30)
+    assert done[-1] == 11  # the last optimum, which nobody knows the iterations of
+    assert seen[0][0] == "tiny, instances 0 to 1, ista"
+    again = []
+    runner.run(
+        tiny(), "quick", tmp_path, optimizers=["ista", "adam"], watch=lambda *e: again.append(e)
+    )
+    assert {what.split(", ")[2] for what, _, _ in again} == {"adam"}
+    assert again[-1][1:] == (3, 4)  # the last optimum was not yet found to be there
+
+
+def test_a_damaged_part_is_computed_again(finished):
+    part = finished / ".cache" / files(finished / ".cache")[0]
     part.write_bytes(part.read_bytes()[:100])
-    assert runner.run(tiny(), "quick", tmp_path).computed == 1
-    assert runner.run(tiny(), "quick", tmp_path).computed == 0
+    assert runner.run(tiny(), "quick", finished).computed == 1
+    assert runner.run(tiny(), "quick", finished).computed == 0
 
 
-def test_a_failed_write_leaves_the_old_rows(tmp_path, monkeypatch):
-    outcome = runner.run(tiny(), "quick", tmp_path)
-    before = outcome.rows.read_bytes()
+def test_a_failed_write_leaves_the_old_rows(finished, monkeypatch):
+    before = (finished / "tiny.parquet").read_bytes()
 
     def full(table, path, **options):
         path.write_bytes(b"half")
@@ -173,9 +200,9 @@ def test_a_failed_write_leaves_the_old_rows(tmp_path, monkeypatch):
 
     monkeypatch.setattr("pyarrow.parquet.write_table", full)
     with pytest.raises(InputError, match="No space left"):
-        runner.run(tiny(quick=Scale(5, 31)), "quick", tmp_path)
-    assert outcome.rows.read_bytes() == before
-    assert files(tmp_path) == [".cache", "tiny.json", "tiny.parquet"]
+        runner.run(tiny(quick=Scale(5, 31)), "quick", finished)
+    assert (finished / "tiny.parquet").read_bytes() == before
+    assert files(finished) == [".cache", "tiny.json", "tiny.parquet"]
 
 
 def test_weights_are_part_of_the_key():
@@ -261,6 +288,7 @@ def run(command, capsys):
     return code, captured.out, captured.err
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(experiments, "get", lambda name: tiny(name=name))
     code, out, err = run(f"reproduce lasso --out {tmp_path}/new", capsys)

@@ -31,10 +31,7 @@ SHARDS = 3 + 3 + 2
 @pytest.fixture(autouse=True)
 def one_thread():
     """As the other processes: sums of several threads end in other bits."""
-    before = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture
@@ -367,6 +364,7 @@ def test_progress_counts_what_all_have_settled(problems, tmp_path, monkeypatch):
     assert len({done for done, _ in seen}) > 3
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="zarr needs Python 3.11")
 def test_the_documented_example_runs(tmp_path, monkeypatch):
     page = Path(__file__).resolve().parents[1] / "docs" / "scale.md"

@@ -17,7 +17,7 @@ MEDIAN = WeightedMedian(n=10)
 
 def config(rule, **changes):
     small = {"batch": 8, "horizon": 20, "validation": 8, "schedule": "cosine"}
-    return pl.TrainConfig(rule=rule, settings=SOFTPLUS, **{**small, **changes})
+    return pl.TrainConfig.paper(rule=rule, settings=SOFTPLUS, **{**small, **changes})
 
 
 def untrained(rule):
@@ -47,6 +47,7 @@ def test_the_smooth_rule_is_a_preconditioned_gradient_and_a_bias():
         state = after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMOOTH)
 def test_a_smooth_rule_learns(name):
     family = SMOOTH[name]
@@ -58,6 +59,7 @@ def test_a_smooth_rule_learns(name):
     assert result.mean_gap(after)[20] < 0.05 * result.mean_gap(after)[0]
 
 
+@pytest.mark.slow
 def test_a_proximal_point_rule_learns_and_converges():
     learned = pl.train(MEDIAN, config("p", steps=25))
     methods = {"ppa": pl.optimizers.get("ppa"), "untrained": untrained("p"), "learned": learned}

@@ -61,6 +61,7 @@ WRONG = {
     "solve lasso A.npy b.npy --lam 1 --dtype half": "unknown dtype 'half'",
     "solve lasso A.npy b.npy --lam 1 --device gpu": "unknown device 'gpu'",
     "solve lasso A.npy b.npy --lam 1 --device meta": "unknown device 'meta'",
+    "solve lasso A.npy b.npy --lam 1 --engine turbo": "unknown engine 'turbo'",
     "solve lasso A.npy b.npy --lam 1 --tol -1": "tol is -1.0",
     "solve lasso A.npy b.npy --lam 1 --out x.txt": "expected .npy or .csv",
     "solve lasso A.npy b.npy --lam 1 --out A.npy": "is also the input A.npy",
@@ -68,6 +69,7 @@ WRONG = {
     "compare gaussian-laso": "unknown family 'gaussian-laso'",
     "compare gaussian-lasso --optimizers fsta": "unknown optimizer 'fsta'",
     "compare gaussian-lasso --report A.npy": "cannot be written to",
+    "compare gaussian-lasso --set m": "NAME=VALUE",
     "demo --out A.npy": "cannot be written to",
     "train gaussian-laso --out w.safetensors": "unknown family 'gaussian-laso'",
     "train gaussian-lasso --out w.bin": "ending in .safetensors",
@@ -80,6 +82,7 @@ WRONG = {
     "tune adam gaussian-lasso --out x.npy": "expected .json",
     "audit fsta": "unknown optimizer 'fsta'",
     "audit ista --family gaussian-laso": "unknown family 'gaussian-laso'",
+    "audit ista --set m": "NAME=VALUE",
     "reproduce laso": "unknown experiment 'laso'",
     "reproduce lasso --scale huge": "unknown scale 'huge'",
     "reproduce lasso --optimizers fsta": "unknown optimizer 'fsta'",
@@ -88,6 +91,7 @@ WRONG = {
     "solve-batch . out --kind laso": "unknown kind of problem 'laso'",
     "solve-batch . out --optimizer fsta": "unknown optimizer 'fsta'",
     "solve-batch . out --dtype half": "unknown dtype 'half'",
+    "solve-batch . out --engine turbo": "unknown engine 'turbo'",
     "solve-batch . .": "is also the input",
 }
 

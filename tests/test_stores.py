@@ -238,7 +238,7 @@ def test_what_else_is_wrong_with_a_group(group, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"A has chunks of .* GiB, more than the limit"):
         read_source(group, None, {})
     monkeypatch.setitem(sys.modules, "zarr", None)
-    with pytest.raises(InputError, match=r"pip install 'proxlearn\[zarr\]'"):
+    with pytest.raises(InputError, match=r"pip install zarr"):
         read_source(group, None, {})
 
 

@@ -24,6 +24,12 @@ WORKER = Path(__file__).parent / "training_worker.py"
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "TORCHELASTIC_ERROR_FILE": ""}
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """As in the worker: sums of several threads end in other bits."""
+    torch.set_num_threads(1)
+
+
 def worker(*arguments, ranks=None, check=True):
     """Run the worker, alone or as several ranks under torchrun."""
     command = [sys.executable, str(WORKER), *map(str, arguments)]
@@ -41,6 +47,7 @@ def same_bits(one, other):
     return a.keys() == b.keys() and all(torch.equal(a[k], b[k]) for k in a)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "loss"), [("pa", "objective"), ("compact", "log-gap"), ("pba12", "objective")]
 )
@@ -68,26 +75,22 @@ def test_training_leaves_the_global_random_state_alone():
     assert torch.equal(before, torch.get_rng_state())
 
 
-def test_a_killed_training_resumes_to_the_same_bits(tmp_path):
-    worker(tmp_path / "whole.safetensors")
-    killed = tmp_path / "killed.safetensors"
+@pytest.mark.slow
+def test_a_killed_training_refuses_another_configuration_and_resumes_to_the_same_bits(tmp_path):
+    whole, killed = tmp_path / "whole.safetensors", tmp_path / "killed.safetensors"
+    pl.train(FAMILY, CONFIG, out=whole, checkpoint_seconds=0)
     done = worker(killed, "--kill-rank", 0, "--once", tmp_path / "marker", check=False)
     assert done.returncode == -9
     assert not killed.exists()
     assert (tmp_path / "killed.resume").exists()
-    worker(killed, "--resume")
-    assert same_bits(killed, tmp_path / "whole.safetensors")
+    with pytest.raises(InputError, match="another family or configuration"):
+        pl.train(FAMILY, replace(CONFIG, lr=0.5), out=killed, resume=True)
+    pl.train(FAMILY, CONFIG, out=killed, resume=True, checkpoint_seconds=0)
+    assert same_bits(killed, whole)
     assert not (tmp_path / "killed.resume").exists()
     log = (tmp_path / "killed.jsonl").read_text().splitlines()
     assert [json.loads(line)["step"] for line in log] == list(range(1, CONFIG.steps + 1))
     assert not [f for f in os.listdir(tmp_path) if f.endswith(".partial")]
-
-
-def test_resume_refuses_another_configuration(tmp_path):
-    out = tmp_path / "killed.safetensors"
-    worker(out, "--kill-rank", 0, "--once", tmp_path / "marker", check=False)
-    with pytest.raises(InputError, match="another family or configuration"):
-        pl.train(FAMILY, replace(CONFIG, lr=0.5), out=out, resume=True)
 
 
 class BothRanks(Training):
@@ -102,9 +105,17 @@ class BothRanks(Training):
         return pl.Problem(LeastSquares(Dense(A), b), L1(lam))
 
 
-def test_two_ranks_equal_one_with_the_double_batch(tmp_path):
-    worker(tmp_path / "two.safetensors", ranks=2)
-    two = json.loads((tmp_path / "two.jsonl").read_text().splitlines()[-1])
+@pytest.fixture(scope="module")
+def two_ranks(tmp_path_factory):
+    """The file of a training by two ranks that nothing disturbed."""
+    out = tmp_path_factory.mktemp("ranks") / "two.safetensors"
+    worker(out, ranks=2)
+    return out
+
+
+@pytest.mark.slow
+def test_two_ranks_equal_one_with_the_double_batch(two_ranks):
+    two = json.loads(two_ranks.with_suffix(".jsonl").read_text().splitlines()[-1])
     # Validation draws from its own stream in both, so only the training problems are doubled.
     one = BothRanks(FAMILY, replace(CONFIG, batch=2 * CONFIG.batch), Ranks(), "cpu")
     one.validate = lambda: None
@@ -116,12 +127,12 @@ def test_two_ranks_equal_one_with_the_double_batch(tmp_path):
     assert two["validation"] == pytest.approx(final.validation, rel=1e-4)
 
 
-def test_a_killed_rank_restarts_from_the_checkpoint_and_finishes(tmp_path):
-    worker(tmp_path / "whole.safetensors", ranks=2)
+@pytest.mark.slow
+def test_a_killed_rank_restarts_from_the_checkpoint_and_finishes(two_ranks, tmp_path):
     kill = ["--kill-rank", 1, "--once", tmp_path / "marker"]
     worker(tmp_path / "killed.safetensors", "--resume", *kill, ranks=2)
     assert (tmp_path / "marker").exists()
-    assert same_bits(tmp_path / "killed.safetensors", tmp_path / "whole.safetensors")
+    assert same_bits(tmp_path / "killed.safetensors", two_ranks)
     assert pl.load(tmp_path / "killed.safetensors").card["training"]["ranks"] == 2
 
 
@@ -164,7 +175,7 @@ def test_a_bad_configuration_is_one_clear_line(change, words):
 
 def test_a_committed_training_is_made_again(tmp_path):
     """`python tests/training_worker.py tests/data/tiny.safetensors` made the committed weights."""
-    worker(tmp_path / "again.safetensors")
+    pl.train(FAMILY, CONFIG, out=tmp_path / "again.safetensors")
     again = pl.load(tmp_path / "again.safetensors")
     committed = pl.load(Path(__file__).parent / "data" / "tiny.safetensors")
     for key in ("rule", "family", "config"):

@@ -95,6 +95,7 @@ def test_records_are_those_of_the_paper_s_families():
     assert [file.stem for file in RECORDS] == sorted(f"{o}-{f}" for o, f in PAIRS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("optimizer", "family"), PAIRS)
 def test_a_record_is_whole_and_chosen_inside_its_grid(optimizer, family):
     record = tuning.record(optimizer, family)

@@ -33,6 +33,7 @@ def test_the_card_agrees_with_the_recipe(name):
 LEFT_OUT = ("logistic", "lowlambda-l2o-dm", "lowlambda-rnnprop")  # of another family, or slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in zoo.names() if not n.startswith(LEFT_OUT)])
 def test_the_weights_do_on_fresh_problems_what_the_card_says(name):
     learned = pl.load(name)

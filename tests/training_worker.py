@@ -13,7 +13,7 @@ import torch
 import proxlearn as pl
 
 FAMILY = pl.families.GaussianLasso(m=10, n=20, nonzeros=2)
-CONFIG = pl.TrainConfig(
+CONFIG = pl.TrainConfig.paper(
     rule="pa", steps=8, batch=6, horizon=10, unroll=5, validation=8, validate_every=3, seed=0
 )
 

@@ -27,6 +27,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / str(sys.implementation.cache_tag)
 CORE = Path("src/proxlearn/core")
+MESON = (sys.executable, "-m", "mesonbuild.mesonmain")
+"""meson builds for the Python that runs it."""
 Settings = dict[str, object] | None
 
 
@@ -45,13 +47,12 @@ def prepare_compiler() -> None:
             "with: apt install python3-dev"
         )
     if lacks_compiler():
-        print("There is no C compiler here: using the one in the package ziglang", flush=True)
         os.environ["CC"] = f"{sys.executable} -m ziglang cc"
         os.environ["AR"] = f"{sys.executable} -m ziglang ar"
 
 
 def requirements() -> list[str]:
-    """What a build without isolation needs to have installed."""
+    """What a build without isolation needs to have installed, ninja and a compiler included."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     match = re.search(r"^requires = (\[.*?^\])", text, re.MULTILINE | re.DOTALL)
     assert match, "pyproject.toml has no list of build requirements"
@@ -131,13 +132,9 @@ def build_in_place(isa: str = "") -> None:
     os.environ["PATH"] = os.pathsep.join([scripts, os.environ.get("PATH", "")])
     if not (BUILD / "build.ninja").is_file():
         prepare_compiler()
-        native = BUILD / "interpreter.ini"
-        native.parent.mkdir(parents=True, exist_ok=True)
-        native.write_text(f"[binaries]\npython = '{sys.executable}'\n", encoding="utf-8")
-        option = f"-Disa={isa or 'native'}"
-        run("meson", "setup", str(BUILD), str(ROOT), option, f"--native-file={native}")
+        run(*MESON, "setup", str(BUILD), str(ROOT), f"-Disa={isa or 'native'}")
     elif isa:
-        run("meson", "configure", str(BUILD), f"-Disa={isa}")
+        run(*MESON, "configure", str(BUILD), f"-Disa={isa}")
     run("ninja", "-C", str(BUILD))
     link()
 
@@ -146,7 +143,8 @@ def run(*command: str) -> None:
     """Run a build tool; its output is shown only if it fails."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
-        raise SystemExit(f"{done.stdout}\n{' '.join(command)} failed with code {done.returncode}")
+        advice = "if the checkout or the compiler has moved, run make clean first"
+        raise SystemExit(f"{done.stdout}\n{' '.join(command)} failed; {advice}")
 
 
 def link() -> None:
@@ -165,6 +163,9 @@ def link() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--requirements"]:
+        if lacks_compiler():
+            said = "There is no C compiler here (cc, gcc, clang): taking the one in package ziglang"
+            print(said, file=sys.stderr)
         print("\n".join(requirements()))
     else:
         build_in_place(*sys.argv[1:])

@@ -6,12 +6,23 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 
+def timed(run: Callable[[], Any], cpu: bool = False) -> tuple[float, Any]:
+    """Seconds and result of one run; with `cpu`, the CPU time of this thread.
+
+    The clock of the process would count in ticks of milliseconds while a CPU timer is set.
+    """
+    clock = time.thread_time if cpu else time.perf_counter
+    began = clock()
+    result = run()
+    return clock() - began, result
+
+
 def in_turns(
     runs: Sequence[Callable[[], Any]],
     least: Sequence[int] | None = None,
     budget: float = 0.5,
     most: int = 50,
-    clock: Callable[[], float] = time.perf_counter,
+    cpu: bool = False,
 ) -> tuple[list[list[float]], list[Any]]:
     """Seconds of every run, and the last results.
 
@@ -36,9 +47,8 @@ def in_turns(
         while left := waiting():
             first = turn % len(left)
             for i in left[first:] + left[:first]:
-                began = clock()
-                results[i] = runs[i]()
-                seconds[i].append(clock() - began)
+                spent, results[i] = timed(runs[i], cpu)
+                seconds[i].append(spent)
             turn += 1
     finally:
         gc.enable()

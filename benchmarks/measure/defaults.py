@@ -102,7 +102,7 @@ def gap_left(call: Call, data: Data, y: np.ndarray, model: Any) -> float:
     return gaps.squares(data.X, y, w, c, lam, l2, intercept=True)
 
 
-def measure(call: Call, load: Callable[[str], Data], budget: float, clock) -> dict:
+def measure(call: Call, load: Callable[[str], Data], budget: float, cpu: bool) -> dict:
     """Times and gaps of all packages that have such an estimator and can fit the data."""
     data = load(call.data)
     y = data.labels if call.estimator == "LogisticRegression" else data.target
@@ -116,7 +116,7 @@ def measure(call: Call, load: Callable[[str], Data], budget: float, clock) -> di
             notes[name] = f"{type(error).__name__}: {error}".partition("\n")[0]
             del models[name]
     fits = [partial(m.fit, data.X, y) for m in models.values()]
-    seconds, _ = in_turns(fits, budget=budget, clock=clock)
+    seconds, _ = in_turns(fits, budget=budget, cpu=cpu)
     entries = {
         name: {
             "min": min(spent),
@@ -143,7 +143,7 @@ def main(options, report) -> int:
         for call in calls:
             report.say(call.name)
             budget = 0.1 if options.quick else 0.5
-            results.append(measure(call, data, budget, report.clock))
+            results.append(measure(call, data, budget, report.cpu))
     head = ["as called", "ours ms", "gap", *(c for n in list(MODULES)[1:] for c in (n, "gap"))]
     head = [tables.SHORT.get(h, h) for h in head]
     lines = [_line(r, options.statistic) for r in results]

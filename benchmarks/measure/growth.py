@@ -51,7 +51,7 @@ def single(grows: str, own: dict, rules: Rules, cache: Cache, report, options) -
     return {"grows": grows, "sizes": [s[grows == "n"] for s in sizes], "seconds": seconds}
 
 
-def many(own: dict, options, clock) -> dict:
+def many(own: dict, options, cpu: bool) -> dict:
     """Seconds for problems that share A: one call of ours, and scikit-learn one by one."""
     m, n = BATCH
     data = simulated("batch", m, n)
@@ -68,17 +68,17 @@ def many(own: dict, options, clock) -> dict:
                           copy_X=False, precompute=False, max_iter=10**6)  # fmt: skip
 
         ours = partial(own["proxlearn"].batch, data.X, Y, lam, options.target)
-        for name, spent in zip(seconds, in_turns([ours, loop], clock=clock)[0], strict=True):
+        for name, spent in zip(seconds, in_turns([ours, loop], cpu=cpu)[0], strict=True):
             seconds[name].append(min(spent))
     return {"grows": "problems", "sizes": list(counts), "seconds": seconds}
 
 
 def main(options, report) -> int:
     own = report.adapters()
-    rules = Rules(options.target, options.cap, peers=options.peers, clock=report.clock)
+    rules = Rules(options.target, options.cap, peers=options.peers, cpu=report.cpu)
     cache = Cache(options.cache)
     results = [single(grows, own, rules, cache, report, options) for grows in ("m", "n")]
-    results.append(many(own, options, report.clock))
+    results.append(many(own, options, report.cpu))
     lines = []
     for found in results:
         for solver, seconds in found["seconds"].items():

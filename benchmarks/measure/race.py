@@ -1,6 +1,5 @@
 """All solvers of a row, calibrated and then timed in turns."""
 
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -60,8 +59,8 @@ class Rules:
     """Runs of one solver at most."""
     peers: tuple[str, ...] = tuple(PEERS)
     calibrate_only: bool = False
-    clock: Callable[[], float] = time.perf_counter
-    """`time.process_time` measures CPU time, for a machine that is not quiet."""
+    cpu: bool = False
+    """Whether runs are measured in CPU time, for a machine that is not quiet."""
 
 
 def calibrated(task: Task, rules: Rules, cache: Cache, say: Callable[[str], None]) -> list[Entry]:
@@ -123,11 +122,11 @@ def _timed(task: Task, running: list[Entry], rules: Rules) -> None:
     prepared = [e.variant.prepare(task) for e in running]
     runs = [partial(e.variant.run, p, e.found.tol) for e, p in zip(running, prepared, strict=True)]
     least = [e.repeats for e in running]
-    seconds, results = in_turns(runs, least, rules.budget, rules.most, rules.clock)
+    seconds, results = in_turns(runs, least, rules.budget, rules.most, rules.cpu)
     for i, entry in enumerate(running):
         entry.seconds, entry.result = seconds[i], results[i]
         if isinstance(results[i], Errors):
-            entry.gap = entry.found.gap  # its paths were judged in the calibration
+            entry.gap = max(entry.found.gap, results[i].gap(task))  # paths: in the calibration
         else:
             tol = entry.found.tol
             entry.gap = gap_of(entry.variant, task, prepared[i], tol, results[i])
@@ -137,6 +136,9 @@ def _timed(task: Task, running: list[Entry], rules: Rules) -> None:
 def _compare_errors(running: list[Entry]) -> None:
     """A cross-validation hides its paths: its errors must agree with those of the best gap."""
     known = [e for e in running if isinstance(e.result, Errors) and e.variant.folds is not None]
+    hidden = [e for e in running if isinstance(e.result, Errors) and e.variant.folds is None]
+    for e in hidden:
+        e.found = replace(e.found, note="only its last fit is judged")
     if known:
         reference = min(known, key=lambda e: e.gap).result.mse
         for e in running:

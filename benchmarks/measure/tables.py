@@ -82,7 +82,7 @@ def number(value: float | None) -> str:
 
 
 def _cell(found: dict | None) -> str:
-    if found is None:
+    if found is None or found["ratio"] is None:
         return ABSENT
     return (">" if found["bound"] else "") + number(found["ratio"])
 

@@ -30,6 +30,8 @@ from proxlearn.scheme import Coefficients, Scheme, View
 from proxlearn.smooth import GLM, LeastSquares
 from proxlearn.solution import Status
 from proxlearn.solver import solve
+from proxlearn.training.jobs import sized
+from proxlearn.watch import Watch, portion
 
 LEVEL = 1e-6
 """The relative gap (F - F*) / |F*| that counts as converged."""
@@ -101,8 +103,12 @@ def audit(
     count: int = 8,
     iterations: int = 200,
     seed: int = 0,
+    sizes: Sequence[str] = (),
+    watch: Watch | None = None,
 ) -> dict[str, Findings | InputError]:
     """Measure optimizers on `count` problems of a family; an error says why one was not measured.
+
+    `sizes` are parameters of the family that differ from its defaults, each as NAME=VALUE.
 
     >>> found = audit(["ista", "lasso"], count=2, iterations=100)
     >>> found["ista"].step, found["lasso"].share
@@ -112,23 +118,26 @@ def audit(
         raise InputError("no optimizers were given; expected at least one, such as 'lasso-pa'")
     if iterations < 1:
         raise InputError(f"iterations is {iterations}; expected at least 1")
-    case = sample(family, count, seed)
+    case = sample(family, count, seed, sizes)
     found: dict[str, Findings | InputError] = {}
-    for name in optimizers:
+    parts = 1 + len(optimizers)
+    for i, name in enumerate(optimizers, 1):
+        told = portion(watch, i, i + 1, parts)
         try:
-            found[name] = measure(case, named([name], family)[name], iterations)
+            found[name] = measure(case, named([name], family)[name], iterations, name, told)
         except InputError as error:
             found[name] = error
     return found
 
 
-def sample(family: str, count: int, seed: int) -> Case:
+def sample(family: str, count: int, seed: int, sizes: Sequence[str] = ()) -> Case:
     """Problems of a family in float64, with minimisers to a gap of 1e-12 and normal starts.
 
     The starts are as long as the minimisers, and inside the set where r is one.
     """
     generator = torch.Generator().manual_seed(seed)
-    problem = families.get(family).sample(count, generator, dtype=torch.float64)
+    chosen = sized(families.get(family), sizes)
+    problem = chosen.sample(count, generator, dtype=torch.float64)
     solver = "ppa" if problem.f.gradients_are_free else "fista-restart"
     solution = solve(problem, solver, tol=1e-12, max_iter=100_000)
     if not solution.solved:
@@ -145,13 +154,18 @@ def sample(family: str, count: int, seed: int) -> Case:
     return Case(problem, x, solution.objective, start)
 
 
-def measure(case: Case, optimizer: Optimizer, iterations: int) -> Findings:
+def measure(
+    case: Case, optimizer: Optimizer, iterations: int, name: str = "", watch: Watch | None = None
+) -> Findings:
     """All measurements of one optimizer; an unrolled one ends with its layers."""
     K = min(iterations, most_iterations(optimizer) or iterations)
-    rescaled = {
-        what: None if other is None else reach(other, optimizer, K)
-        for what, other in case.rescaled.items()
-    }
+    rescaled: dict[str, Tensor | None] = {}
+    for i, (what, other) in enumerate(case.rescaled.items()):
+        if watch is not None:
+            watch(f"{name}, {what} in other units", i, len(case.rescaled) + 2)
+        rescaled[what] = None if other is None else reach(other, optimizer, K)
+    if watch is not None:
+        watch(f"{name}, fixed point and convergence", len(rescaled), len(rescaled) + 2)
     seen = _Seen(case)
     rule: Any = getattr(optimizer, "rule", None)
     inside = hasattr(rule, "looks_at")

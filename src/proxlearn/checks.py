@@ -112,7 +112,7 @@ def check_solve(
     options: Mapping[str, Any],
     *,
     optimizer: str,
-    engine: str,
+    engine: str | None,
     tol: float,
     max_iter: int,
     time_limit: float | None,
@@ -128,7 +128,8 @@ def check_solve(
         check_choice("dtype", dtype, names.DTYPES)
     check_device_name(device)
     check_optimizer(optimizer, names.AUTO)
-    check_choice("engine", engine, names.ENGINES)
+    if engine is not None:
+        check_choice("engine", engine, names.ENGINES)
     check_limits(tol, max_iter, time_limit)
     inputs = [A, b, options.get("groups"), options.get("weights"), x0]
     for source in inputs:
@@ -164,19 +165,23 @@ def check_train(
     check_output(out, (".safetensors",))
 
 
-def check_comparison(family: str, optimizers: Sequence[str], seed: int, folder: str | None) -> None:
+def check_comparison(
+    family: str, optimizers: Sequence[str], seed: int, sizes: Sequence[str], folder: str | None
+) -> None:
     """The same for ``proxlearn compare``."""
     check_choice("family", family, names.FAMILIES)
     check_optimizers(optimizers, names.LBFGS)
     check_seed(seed)
+    check_pairs(sizes)
     if folder is not None:
         check_folder(folder)
 
 
-def check_audit(optimizers: Sequence[str], family: str, seed: int) -> None:
+def check_audit(optimizers: Sequence[str], family: str, seed: int, sizes: Sequence[str]) -> None:
     """The same for ``proxlearn audit``, which goes on where it knows at least one optimizer."""
     check_choice("family", family, names.FAMILIES)
     check_seed(seed)
+    check_pairs(sizes)
     errors = []
     for name in optimizers:
         try:
@@ -206,7 +211,7 @@ def check_batch(
     *,
     kind: str | None,
     optimizer: str,
-    engine: str,
+    engine: str | None,
     tol: float,
     max_iter: int,
     dtype: str | None,
@@ -220,7 +225,8 @@ def check_batch(
         check_choice("dtype", dtype, names.DTYPES)
     check_device_name(device)
     check_optimizer(optimizer, names.AUTO)
-    check_choice("engine", engine, names.ENGINES)
+    if engine is not None:
+        check_choice("engine", engine, names.ENGINES)
     check_limits(tol, max_iter)
     if not os.path.exists(problems):
         raise InputError(

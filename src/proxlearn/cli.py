@@ -4,31 +4,35 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from proxlearn import __version__, checks
+from proxlearn import __version__, checks, names
 from proxlearn.commands import audit as audit_command
 from proxlearn.commands import report as report_command
 from proxlearn.commands import reproduce as reproduce_command
 from proxlearn.commands import solve_batch as solve_batch_command
 from proxlearn.commands import tune as tune_command
+from proxlearn.commands.progress import watching
 from proxlearn.errors import TORCH_MISSING, InputError
 from proxlearn.filenames import check_folder
 
 if TYPE_CHECKING:
-    from proxlearn.comparison import Comparison, Watch
+    from proxlearn.comparison import Comparison
     from proxlearn.solution import Solution
     from proxlearn.training import Report
+    from proxlearn.watch import Watch
 
 app = typer.Typer(
     name="proxlearn",
     help="Solve composite convex problems, each answer with a certificate of its quality.",
     epilog="Exit codes: 0 success, 1 a solve missed its tolerance, 2 bad input, 130 interrupted.",
     add_completion=False,
+    rich_markup_mode="markdown",  # paragraphs are filled to the width of the window
     pretty_exceptions_enable=False,
 )
 
@@ -66,10 +70,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = getattr(error, "format_message", None)  # what typer and click raise for usage
         if message is None:
             raise
-        return _fail(f"error: {message().strip().rstrip('.')}; see proxlearn --help", 2)
+        text = message().strip()
+        stop = "" if text.endswith((".", "?")) else "."
+        return _fail(f"error: {text}{stop} {_advice(error)}", 2)
     if code == 130:  # how newer versions of typer report an interrupt
         return _fail("interrupted", 130)
     return code if isinstance(code, int) else 0
+
+
+def _advice(error: Exception) -> str:
+    """Where to read on: the help of the command that was misused."""
+    command = getattr(getattr(error, "ctx", None), "command_path", "proxlearn")
+    return f"See {command} --help"
 
 
 def _out_of_memory(error: BaseException) -> bool:
@@ -109,6 +121,14 @@ def _top(
         print(context.get_help())
 
 
+Optimizer = Annotated[
+    str,
+    typer.Option(
+        help="auto, a method such as fista-restart, a model of proxlearn models, or a file of one."
+    ),
+]
+
+
 @app.command("solve")
 def _solve(
     kind: Annotated[
@@ -125,8 +145,13 @@ def _solve(
     weights: Annotated[str | None, typer.Option(help="File: weights of the penalty.")] = None,
     radius: Annotated[float | None, typer.Option(help="Sum of x on the simplex (1).")] = None,
     classes: Annotated[int | None, typer.Option(help="Number of classes (found in b).")] = None,
-    optimizer: Annotated[str, typer.Option(help="Name of the method.")] = "auto",
-    engine: Annotated[str, typer.Option(help="auto, core or torch.")] = "auto",
+    optimizer: Optimizer = "auto",
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(names.ENGINES), help="The engine (that of PROXLEARN_ENGINE, or auto)."
+        ),
+    ] = None,
     tol: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-6,
     max_iter: Annotated[int, typer.Option(help="Most iterations.")] = 1000,
     time_limit: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
@@ -135,7 +160,7 @@ def _solve(
     device: Annotated[str, typer.Option(help="Where to compute.")] = "cpu",
     out: Annotated[str | None, typer.Option(help="Write x here, .npy or .csv.")] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object; it holds x without --out.")
+        bool, typer.Option("--json", help="Print one JSON object, with x unless there is --out.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no table.")] = False,
     force: Annotated[
@@ -146,7 +171,7 @@ def _solve(
 
     A is (m, n), or (B, m, n) for a batch; b is (m,) or (B, m).
 
-    FILE.npz:NAME is one array of several.
+    Of an .npz file with several arrays, FILE.npz:NAME is one.
     """
     options = {"lam": lam, "lam2": lam2, "groups": groups, "weights": weights}
     options |= {"radius": radius, "classes": classes}
@@ -166,6 +191,8 @@ def _solve(
 
     solution = solve_files(kind, a, b, options, **settings)
     _show_solution(solution, as_json, quiet, with_x=out is None)
+    if out is not None and not (as_json or quiet):
+        print(f"wrote {out}")
     return 0 if solution.solved else 1
 
 
@@ -187,6 +214,9 @@ def _show_solution(solution: "Solution", as_json: bool, quiet: bool, with_x: boo
 
 Count = Annotated[int, typer.Option(min=1, help="Number of problems.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the problems.")]
+Sizes = Annotated[
+    list[str] | None, typer.Option("--set", help="NAME=VALUE of the family, such as m=100.")
+]
 
 
 @app.command("demo")
@@ -195,17 +225,19 @@ def _demo(
     seed: Seed = 0,
     out: Annotated[str, typer.Option(help="Folder for the page.")] = "demo-out",
 ) -> None:
-    """Solve fresh LASSO problems by classic methods and a learned rule; a table and a page."""
+    """Solve fresh LASSO problems with classic methods and a learned rule, and show a page."""
     checks.check_seed(seed)
     folder = check_folder(out)
     from proxlearn import demo
     from proxlearn.report import curves, page
 
     curves.require_matplotlib()
-    with _watching() as watch:
+    with watching() as watch:
         result = demo.run(count, seed, watch)
+    card = demo.card(count, seed)
     _show_comparison(result)
-    wrote = page.write_comparison(folder, result, demo.card(count, seed))
+    print("\n".join(card["notes"]))
+    wrote = page.write_comparison(folder, result, card)
     print(f"wrote {wrote} (open it in a browser) and {folder / 'convergence.png'}")
 
 
@@ -213,30 +245,34 @@ def _demo(
 def _compare(
     family: Annotated[str, typer.Argument(help="Name of a family, such as gaussian-lasso.")],
     optimizers: Annotated[
-        str, typer.Option(help="Names, with commas between them.")
+        str, typer.Option(help="Names or files of optimizers, with commas between them.")
     ] = "ista,fista,fista-restart",
     count: Count = 64,
     max_iter: Annotated[int, typer.Option(min=1, help="Iterations of each.")] = 300,
     seed: Seed = 0,
+    sizes: Sizes = None,
     report: Annotated[str | None, typer.Option(help="Folder for page, plot and rows.")] = None,
 ) -> None:
-    """Run several optimizers on problems of one family; a table, with --report a page."""
+    """Run several optimizers on problems of one family and print a table.
+
+    --report writes a page with plots as well.
+    """
     names = tuple(name.strip() for name in optimizers.split(",") if name.strip())
-    checks.check_comparison(family, names, seed, report)
+    checks.check_comparison(family, names, seed, sizes or [], report)
     from proxlearn.competitors import notes
     from proxlearn.demo import compare_family, family_card
     from proxlearn.report import curves, page, rows
 
     if report is not None:
         curves.require_matplotlib()
-    with _watching() as watch:
-        result = compare_family(family, names, count, max_iter, seed, watch)
+    with watching() as watch:
+        result = compare_family(family, names, count, max_iter, seed, watch, sizes or ())
     _show_comparison(result)
     for line in notes(names, family):
         print(line)
     if report is not None:
         folder = check_folder(report)
-        card = family_card(family, names, count, max_iter, seed)
+        card = family_card(family, names, count, max_iter, seed, sizes or ())
         wrote = page.write_comparison(folder, result, card)
         rows.save(result, folder / "rows.csv")
         print(f"wrote {wrote}, {folder / 'convergence.png'} and {folder / 'rows.csv'}")
@@ -247,26 +283,31 @@ def _train(
     family: Annotated[str, typer.Argument(help="Name of a family, such as gaussian-lasso.")],
     out: Annotated[str, typer.Option(help="File for the weights, .safetensors.")],
     rule: Annotated[
-        str, typer.Option(help="compact, or what the LSTM learns: p, a, pa, pba, ...")
-    ] = "pa",
-    sizes: Annotated[
-        list[str] | None, typer.Option("--set", help="NAME=VALUE of the family, such as m=100.")
-    ] = None,
+        str, typer.Option(help="compact, or what the paper's LSTM learns: p, a, pa, pba, ...")
+    ] = "compact",
+    sizes: Sizes = None,
     settings: Annotated[
         list[str] | None, typer.Option("--rule-set", help="NAME=VALUE of the rule.")
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Minibatches (500).")] = None,
     batch: Annotated[int | None, typer.Option(help="Problems in a minibatch (64).")] = None,
-    horizon: Annotated[int | None, typer.Option(help="Iterations on each (100).")] = None,
+    horizon: Annotated[int | None, typer.Option(help="Iterations on each (40).")] = None,
     unroll: Annotated[int | None, typer.Option(help="Iterations in a segment (20).")] = None,
     lr: Annotated[float | None, typer.Option(help="Step of Adam (0.01).")] = None,
-    schedule: Annotated[str | None, typer.Option(help="constant or cosine.")] = None,
-    loss: Annotated[str | None, typer.Option(help="objective, log-gap or log-mean-gap.")] = None,
+    schedule: Annotated[str | None, typer.Option(help="constant or cosine (cosine).")] = None,
+    loss: Annotated[
+        str | None, typer.Option(help="objective, log-gap or log-mean-gap (log-mean-gap).")
+    ] = None,
     seed: Seed = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on after an interruption.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue a training that stopped.")
+    ] = False,
     device: Annotated[str, typer.Option(help="Where to compute.")] = "cpu",
 ) -> int:
-    """Learn a rule from problems of a family; then compare it on fresh ones.
+    """Learn a rule from problems of a family, and compare it with FISTA on fresh ones.
+
+    The defaults, in brackets, are what we advise for the compact rule. A rule of the paper has the
+    paper's: --horizon 100, --schedule constant, --loss objective.
 
     Under torchrun every process draws its own problems, and the gradients are averaged.
     """
@@ -275,7 +316,7 @@ def _train(
     checks.check_train(family, out, sizes or [], chosen, settings or [], device)
     from proxlearn.training.jobs import compare_trained, train_from_options
 
-    with _training() as watch:
+    with watching() as show:
         learned, trained_on = train_from_options(
             family,
             sizes or [],
@@ -284,12 +325,14 @@ def _train(
             out=out,
             resume=resume,
             device=device,
-            watch=watch,
+            watch=_minibatches(show),
         )
     if learned is None:
         return 0  # another rank reports
-    _show_comparison(compare_trained(out, learned, trained_on))
-    print(f"wrote {out}, validation score {learned.card['training']['validation_score']:.2f}")
+    with watching() as show:
+        result = compare_trained(out, learned, trained_on, watch=show)
+    _show_comparison(result)
+    print(f"wrote {out}; use it by this name in solve, compare and audit")
     if learned.card["status"] != "finished":
         print("warning: training diverged; these are the best weights before", file=sys.stderr)
     return 0 if learned.card["status"] == "finished" else 1
@@ -305,13 +348,15 @@ app.command("tune")(tune_command.tune)
 
 
 @app.command("models")
-def _models() -> None:
-    """The shipped weights: what they were trained for, and what they were measured to do."""
-    from rich.console import Console
+def _models(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show all tests and settings of each model.")
+    ] = False,
+) -> None:
+    """List the shipped models: what they were trained on and how many iterations they need."""
+    from proxlearn.report.tables import models_text
 
-    from proxlearn.report.tables import models_table
-
-    Console().print(models_table())
+    print(models_text(verbose))
 
 
 def _show_comparison(result: "Comparison") -> None:
@@ -323,46 +368,13 @@ def _show_comparison(result: "Comparison") -> None:
     Console().print(comparison_table(result, LEVELS))
 
 
-@contextmanager
-def _watching() -> Iterator["Watch | None"]:
-    """Progress on stderr, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+def _minibatches(show: "Watch") -> "Callable[[Report], None]":
+    """A watch of a training: loss and validation score beside the minibatches."""
 
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TextColumn("iteration"))
-    with Progress(*columns, MofNCompleteColumn(), console=console, transient=True) as progress:
-        task = progress.add_task("", total=None)
-        yield lambda name, k: progress.update(task, description=name, completed=k)
+    def watch(report: "Report") -> None:
+        text = f"minibatch {report.step} of {report.steps}, loss {report.loss:.3f}"
+        text += f", validation {report.validation:.2f}" if isfinite(report.validation) else ""
+        text += f", {report.skipped} skipped" if report.skipped else ""
+        show(text, report.step, report.steps)
 
-
-@contextmanager
-def _training() -> Iterator["Callable[[Report], None] | None"]:
-    """A bar on stderr with loss, validation score and time left, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    words = TextColumn("{task.description}")
-    columns = (BarColumn(), MofNCompleteColumn(), words, TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=None)
-
-        def watch(report: "Report") -> None:
-            text = f"loss {report.loss:.3f}, validation {report.validation:.2f}"
-            text += f", {report.skipped} skipped" if report.skipped else ""
-            progress.update(task, total=report.steps, completed=report.step, description=text)
-
-        yield watch
+    return watch

@@ -1,24 +1,24 @@
 """Many optimizers on one set of problems: objectives, gradients and time at every iteration."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from proxlearn import optimizers as registry
+from proxlearn.checkpoint import Learned
 from proxlearn.errors import InputError
 from proxlearn.first_order import Progress, most_iterations
 from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Problem, require_problem
 from proxlearn.solution import Status
 from proxlearn.solver import solve
+from proxlearn.watch import Watch, portion
 
 BLOCK = 64
 """Instances that are worked on at a time, so that float64 copies of the data stay small."""
-Watch = Callable[[str, int], None]
-"""Told the name of the optimizer at work and its iteration, after each one."""
 
 
 class Row(NamedTuple):
@@ -52,6 +52,12 @@ class Comparison:
     optimum: Tensor
     """F*, (B,), float64."""
     runs: Mapping[str, Run]
+    learned: frozenset[str] = frozenset()
+    """Names of the runs whose optimizer has trained weights."""
+
+    def label(self, name: str) -> str:
+        """The name of a run for tables and plots, which say of a learned optimizer that it is."""
+        return f"{name} (learned)" if name in self.learned else name
 
     def relative_gap(self, name: str) -> Tensor:
         """(F(x_k) - F*) / |F*| of every instance, (K+1, B)."""
@@ -75,7 +81,7 @@ class Comparison:
     def with_run(self, name: str, run: Run) -> "Comparison":
         """This comparison and one more run, of a method that is no optimizer: `lbfgs`."""
         best = torch.minimum(self.optimum, run.objective.amin(0).to(self.optimum.device))
-        return Comparison(best, {**self.runs, name: run})
+        return replace(self, optimum=best, runs={**self.runs, name: run})
 
     def rows(self) -> Iterator[Row]:
         """Everything in long format: a row for each optimizer, instance and iteration."""
@@ -102,9 +108,8 @@ def optimum(
     values, gaps, missed = [], [], []
     for first in range(0, problem.batch, BLOCK):
         part = _block(problem, first).to(torch.float64)
-        solution = solve(
-            part, "fista-restart", tol=tol, max_iter=max_iter, callback=_callback("optimum", watch)
-        )
+        callback = _callback("optimum", watch, problem, first, None)
+        solution = solve(part, "fista-restart", tol=tol, max_iter=max_iter, callback=callback)
         missed += [first + i for i, s in enumerate(solution.status) if s != Status.SOLVED]
         values.append(solution.objective)
         gaps.append(solution.gap / solution.objective.abs())
@@ -133,7 +138,7 @@ def compare(
     `optimum` (B,) is F*, computed if not given; an optimizer that finds a smaller value lowers
     it, so no gap is negative. Lipschitz constants are computed before the clocks start: the
     first optimizer would pay for all. Unrolled methods end with their layers. Instances are run in
-    blocks of `BLOCK`; a `watch` sees each block's iterations.
+    blocks of `BLOCK`; a `watch` is told after each iteration of a block.
 
     >>> import proxlearn as pl
     >>> problem = pl.families.GaussianLasso(m=20, n=40, nonzeros=4).sample(8, 0)
@@ -144,11 +149,16 @@ def compare(
     require_problem(problem)
     named = _named(optimizers)
     problem.lipschitz()
-    best = _optimum(problem, optimum, watch)
-    runs = {name: _run(problem, opt, name, max_iter, watch) for name, opt in named.items()}
+    parts = 1 + len(named)
+    best = _optimum(problem, optimum, portion(watch, 0, 1, parts))
+    runs = {
+        name: _run(problem, opt, name, max_iter, portion(watch, i, i + 1, parts))
+        for i, (name, opt) in enumerate(named.items(), 1)
+    }
     for run in runs.values():
         best = torch.minimum(best, run.objective.amin(0))
-    return Comparison(best, runs)
+    learned = frozenset(name for name, opt in named.items() if isinstance(opt, Learned))
+    return Comparison(best, runs, learned)
 
 
 def _run(
@@ -157,7 +167,8 @@ def _run(
     histories = []
     max_iter = min(max_iter, most_iterations(optimizer) or max_iter)
     for first in range(0, problem.batch, BLOCK):
-        part, callback = _block(problem, first), _callback(name, watch)
+        part = _block(problem, first)
+        callback = _callback(name, watch, problem, first, max_iter)
         solution = solve(
             part,
             optimizer,
@@ -188,8 +199,23 @@ def _block(problem: Problem, first: int) -> Problem:
     return problem.select(torch.arange(first, last, device=problem.device))
 
 
-def _callback(name: str, watch: Watch | None) -> Callable[[Progress], None] | None:
-    return None if watch is None else lambda p: watch(name, p.iteration)
+def _callback(
+    name: str, watch: Watch | None, problem: Problem, first: int, iterations: int | None
+) -> Callable[[Progress], None] | None:
+    """Tells the watch how many instances are done, those of the block in fractions.
+
+    Where nobody knows how many iterations it will take, the block counts when it is done.
+    """
+    if watch is None:
+        return None
+    size = min(BLOCK, problem.batch - first)
+
+    def tell(progress: Progress) -> None:
+        share = progress.iteration / iterations if iterations else 0.0
+        done = first + size * share
+        watch(f"{name}, iteration {progress.iteration}", done, problem.batch)
+
+    return tell
 
 
 def _named(optimizers: Mapping[str, Optimizer] | Sequence[str]) -> dict[str, Optimizer]:

@@ -145,7 +145,7 @@ def _grey(file: Path, size: int) -> np.ndarray:
         from PIL import Image, UnidentifiedImageError
     except ImportError:
         raise InputError(
-            "reading .jpg files needs Pillow, which is not installed; pip install 'proxlearn[plot]'"
+            "reading .jpg files needs Pillow, which is not installed; pip install pillow"
         ) from None
     try:
         with Image.open(file, formats=["JPEG"]) as picture:
@@ -225,7 +225,7 @@ def _download(source: _Source) -> tuple[np.ndarray, np.ndarray]:
     except ImportError:
         raise InputError(
             f"{source.name} is not on this computer, and downloading it needs scikit-learn: "
-            f"pip install 'proxlearn[sklearn]', or {by_hand}"
+            f"pip install scikit-learn, or {by_hand}"
         ) from None
     try:  # the parser that needs no pandas
         bunch = fetch_openml(data_id=source.openml, as_frame=False, parser="liac-arff", cache=False)

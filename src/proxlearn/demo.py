@@ -1,12 +1,15 @@
 """The demonstration: fresh LASSO problems, solved by classic methods and by a learned rule."""
 
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from proxlearn import __version__, families
-from proxlearn.comparison import Comparison, Watch
-from proxlearn.competitors import compare_named
+from proxlearn.comparison import Comparison
+from proxlearn.competitors import compare_named, notes
 from proxlearn.errors import InputError
+from proxlearn.training.jobs import sized
+from proxlearn.watch import Watch
 
 OPTIMIZERS = ("ista", "fista", "fista-restart", "lasso")
 MAX_ITER = 250
@@ -30,12 +33,21 @@ def compare_family(
     max_iter: int,
     seed: int,
     watch: Watch | None = None,
+    sizes: Sequence[str] = (),
 ) -> Comparison:
-    """`compare_named` on `count` problems sampled from the family of that name."""
+    """`compare_named` on `count` problems sampled from the family of that name.
+
+    `sizes` are parameters of the family that differ from its defaults, each as NAME=VALUE.
+    """
     if count < 1:
         raise InputError(f"count is {count}; expected at least one problem")
-    problem = families.get(family).sample(count, seed)
+    problem = sized(families.get(family), sizes).sample(count, seed)
     return compare_named(problem, optimizers, family, max_iter, watch)
+
+
+def titled(family: str, sizes: Sequence[str]) -> str:
+    """The family's name, and the parameters that differ from its defaults."""
+    return f"{family} with {', '.join(sizes)}" if sizes else family
 
 
 OPTIMUM = "float64, certified to a relative gap of 1e-12"
@@ -49,17 +61,24 @@ def card(count: int, seed: int) -> dict[str, Any]:
 
 
 def family_card(
-    family: str, optimizers: tuple[str, ...], count: int, max_iter: int, seed: int
+    family: str,
+    optimizers: tuple[str, ...],
+    count: int,
+    max_iter: int,
+    seed: int,
+    sizes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What the page says of `compare_family` with these arguments."""
-    words = ("proxlearn", "compare", family, "--optimizers", ",".join(optimizers))
+    words = ["proxlearn", "compare", family, "--optimizers", ",".join(optimizers)]
+    words += [word for size in sizes for word in ("--set", size)]
     numbers = f"--count {count} --max-iter {max_iter} --seed {seed}"
     return {
-        "title": f"{count} problems of {family}",
+        "title": f"{count} problems of {titled(family, sizes)}",
         "command": f"{shlex.join(words)} {numbers}",
         "count": count,
         "iterations": max_iter,
         "seed": seed,
         "version": __version__,
         "optimum": OPTIMUM,
+        "notes": notes(optimizers, family),
     }

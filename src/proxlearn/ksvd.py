@@ -78,7 +78,7 @@ def _pursuit(Y: Array, D: Array, sparsity: int) -> Array:
         from sklearn.decomposition import sparse_encode
     except ImportError:
         raise InputError(
-            "K-SVD needs scikit-learn, which is not installed; pip install 'proxlearn[sklearn]'"
+            "K-SVD needs scikit-learn, which is not installed; pip install scikit-learn"
         ) from None
     with warnings.catch_warnings():  # said where fewer atoms represent a signal exactly
         warnings.filterwarnings("ignore", message="Orthogonal matching pursuit ended prematurely")

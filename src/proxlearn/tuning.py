@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from proxlearn import families
-from proxlearn.comparison import Watch, optimum
+from proxlearn.comparison import optimum
 from proxlearn.errors import InputError, unknown
 from proxlearn.families import Family
 from proxlearn.files import replacing
@@ -19,6 +19,7 @@ from proxlearn.first_order import Progress
 from proxlearn.optimizers import Adam
 from proxlearn.problem import Problem
 from proxlearn.solver import solve
+from proxlearn.watch import Watch, portion
 
 Grid = Mapping[str, Sequence[float]]
 Record = dict[str, Any]
@@ -73,11 +74,13 @@ def tune(
     grid = GRIDS[optimizer] if grid is None else grid
     _check(grid, iterations, seed)
     problem = families.get(family).sample(count, STREAM + seed)
-    best = optimum(problem, watch=watch)
+    combinations = list(itertools.product(*grid.values()))
+    parts = 1 + len(combinations)
+    best = optimum(problem, watch=portion(watch, 0, 1, parts))
     trials = []
-    for values in itertools.product(*grid.values()):
+    for i, values in enumerate(combinations, 1):
         setting = dict(zip(grid, values, strict=True))
-        score = _score(problem, best, setting, iterations, watch)
+        score = _score(problem, best, setting, iterations, portion(watch, i, i + 1, parts))
         trials.append({**setting, "score": round(score, 4)})
     winner = min(trials, key=lambda trial: trial["score"])
     chosen = {name: winner[name] for name in grid}
@@ -174,7 +177,7 @@ def _score(
         F = problem.objective(x)[at].double()
         gaps[progress.iteration - 1, at] = (F - best[at]) / best[at].abs()
         if watch is not None:
-            watch(name, progress.iteration)
+            watch(name, progress.iteration, iterations)
 
     solve(problem, Adam(**setting), tol=0, max_iter=iterations, callback=look)
     gaps = gaps.nan_to_num(nan=WORST).clamp(LEAST, WORST)

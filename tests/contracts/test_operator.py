@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.linalg import LinearOperator
 
@@ -196,7 +196,6 @@ def test_norm_in_single_precision(case, scale):
         assert true * (1 - 1e-6) <= float(norm[0]) <= 1.01 * true * (1 + 1e-5)
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     m=st.integers(1, 90),
     n=st.integers(1, 90),

@@ -7,7 +7,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import proxlearn as pl
@@ -306,7 +306,6 @@ def test_group_prox_rejects_a_p_that_differs_inside_a_group(name):
         ROWS[name](N).penalty.prox(gaussian(B, N), p)
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     name=st.sampled_from(sorted(ROWS)),
     n=st.integers(1, 9),

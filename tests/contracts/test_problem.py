@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import proxlearn as pl
@@ -193,7 +193,6 @@ def test_zero_is_optimal_for_a_large_lam(make):
     assert make(A, b, lam_max * 0.9).certificate(zero).gap.item() > 1e-6
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     m=st.integers(1, 8),
     n=st.integers(1, 8),

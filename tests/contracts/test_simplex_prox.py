@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from proxlearn.penalties import Simplex
@@ -63,7 +63,6 @@ def test_hard_cases(case, radius, dtype):
     check(*HARD[case], radius, dtype)
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     n=st.integers(1, 40),
     exponent=st.integers(-3, 6),

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.operator_table import gaussian
@@ -253,7 +253,6 @@ def test_convert_keeps_the_function(name):
     torch.testing.assert_close(grad.double(), f.grad(x), rtol=1e-4, atol=1e-4)
 
 
-@settings(deadline=None, max_examples=30)
 @given(
     m=st.integers(1, 8),
     n=st.integers(1, 8),

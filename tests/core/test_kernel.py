@@ -4,10 +4,10 @@ import os
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from proxlearn import core
+from proxlearn.core import processor
 
 
 def imported(isa):
@@ -19,13 +19,6 @@ def imported(isa):
         text=True,
         timeout=60,
     )
-
-
-def test_the_kernel_computes():
-    x, y = np.arange(5.0), np.ones(5)
-    assert core.kernel.dot(x, y) == 10
-    with pytest.raises(ValueError, match="x has 5 entries and y has 4"):
-        core.kernel.dot(x, y[:4])
 
 
 def test_a_build_is_chosen_by_name():
@@ -70,5 +63,5 @@ def test_a_build_that_is_not_there_is_one_line(isa, said):
     ],
 )
 def test_the_best_build_that_a_processor_runs_comes_first(features, builds, monkeypatch):
-    monkeypatch.setattr(core, "processor_features", lambda: features)
-    assert core.supported() == builds
+    monkeypatch.setattr(processor, "processor_features", lambda: features)
+    assert processor.supported() == builds

@@ -17,6 +17,21 @@ MAX_ITER = 1_000_000
 
 
 @dataclass(frozen=True)
+class Errors:
+    """What a cross-validation finds: mean squared errors (K, folds), and the fit at the best."""
+
+    mse: np.ndarray
+    coef: np.ndarray
+    intercept: float
+
+    def gap(self, task: Task) -> float:
+        """The gap of the fit to all samples at the lam whose mean error is smallest."""
+        best = int(np.asarray(self.mse).mean(1).argmin())
+        chosen = replace(task, lams=task.lams[best : best + 1], folds=())
+        return chosen.gap(Answer.one(self.coef, self.intercept))
+
+
+@dataclass(frozen=True)
 class Variant:
     """`run(prepare(task), tol)` is timed; `read` makes an answer of its result afterwards."""
 
@@ -27,24 +42,18 @@ class Variant:
     run: Callable[[Any, float], Any]
     read: Callable[[Any], Answer] | None = None
     folds: Callable[[Any, float], list[Answer]] | None = None
-    """For a cross-validation: the answers on the training parts, which an estimator hides."""
+    """For a cross-validation: the answers on the training parts, which an estimator hides. Without
+    it only the last fit is judged here; the race compares the errors with those of the others."""
     grid: tuple[float, ...] = GRID
 
     def gap(self, task: Task, prepared: Any, tol: float, result: Any) -> float:
         """The largest relative gap of what was computed."""
-        if self.folds is not None:
-            answers = self.folds(prepared, tol)
-            return max(p.gap(a) for p, a in zip(task.parts(), answers, strict=True))
+        if isinstance(result, Errors):
+            answers = self.folds(prepared, tol) if self.folds else []
+            parts = task.parts() if self.folds else []
+            fits = (p.gap(a) for p, a in zip(parts, answers, strict=True))
+            return max([result.gap(task), *fits])
         return task.gap(self.read(result) if self.read else result)
-
-
-@dataclass(frozen=True)
-class Errors:
-    """What a cross-validation finds: mean squared errors (K, folds), and the fit at the best."""
-
-    mse: np.ndarray
-    coef: np.ndarray
-    intercept: float
 
 
 def same(task: Task) -> Task:

@@ -15,30 +15,48 @@ if TYPE_CHECKING:
 
 
 def audit(
-    models: Annotated[str, typer.Argument(help="Optimizers, with commas between them.")],
+    models: Annotated[
+        str,
+        typer.Argument(help="Optimizers with commas between them, such as lasso,fista-restart."),
+    ],
     family: Annotated[str, typer.Option(help="Name of a family.")] = "gaussian-lasso",
     count: Annotated[int, typer.Option(min=1, help="Number of problems.")] = 8,
     max_iter: Annotated[int, typer.Option(min=1, help="Iterations of each run.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the problems.")] = 0,
+    sizes: Annotated[
+        list[str] | None, typer.Option("--set", help="NAME=VALUE of the family, such as m=100.")
+    ] = None,
 ) -> int:
     """Measure the paper's conditions: fixed point, convergence, range of p, biases, units.
 
-    Methods are measured bare, without safeguard and polish. Exit code 1 where one of them could not
-    be measured.
+    Methods are measured by themselves, without safeguard and polish. The exit code is 1 where one
+    of them could not be measured.
     """
     names = list(dict.fromkeys(name.strip() for name in models.split(",") if name.strip()))
-    checks.check_audit(names, family, seed)
+    checks.check_audit(names, family, seed, sizes or [])
     from rich.console import Console
 
     from proxlearn.audit import audit as run
+    from proxlearn.commands.progress import watching
+    from proxlearn.demo import titled
     from proxlearn.errors import InputError
 
-    found = run(names, family, count=count, iterations=max_iter, seed=seed)
+    with watching() as watch:
+        found = run(
+            names,
+            family,
+            count=count,
+            iterations=max_iter,
+            seed=seed,
+            sizes=sizes or (),
+            watch=watch,
+        )
     errors = {name: f for name, f in found.items() if isinstance(f, InputError)}
     measured = {name: f for name, f in found.items() if not isinstance(f, InputError)}
     if not measured:
         raise next(iter(errors.values()))
-    Console().print(_table(measured, f"{count} problems of {family}", max_iter))
+    title = f"{count} problems of {titled(family, sizes or ())}"
+    Console().print(_table(measured, title, max_iter))
     print(NOTES.format(K=max_iter))
     for name, error in errors.items():
         print(f"warning: {name} was not measured: {error}", file=sys.stderr)

@@ -11,29 +11,32 @@ from proxlearn import checks
 
 def reproduce(
     what: Annotated[
-        str, typer.Argument(metavar="list|NAME|all|claims", help="An experiment, or one of these.")
+        str,
+        typer.Argument(metavar="list|NAME|all|claims", help="list, an experiment, all, or claims."),
     ],
     scale: Annotated[
         str, typer.Option(help="quick (a minute or two each) or paper (full size, hours).")
     ] = "quick",
-    out: Annotated[str, typer.Option(help="Folder for rows and cards.")] = "out",
+    out: Annotated[str, typer.Option(help="Folder for the rows, the card and the page.")] = "out",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the problems.")] = 0,
     count: Annotated[
-        int | None, typer.Option(min=1, help="Another number of instances than the scale's.")
+        int | None, typer.Option(min=1, help="Number of instances, instead of the scale's.")
     ] = None,
     iterations: Annotated[
-        int | None, typer.Option(min=1, help="Another number of iterations than the scale's.")
+        int | None, typer.Option(min=1, help="Number of iterations, instead of the scale's.")
     ] = None,
     optimizers: Annotated[
-        str | None, typer.Option(help="Other optimizers, with commas between them.")
+        str | None,
+        typer.Option(help="Optimizers instead of the experiment's, with commas between them."),
     ] = None,
 ) -> int:
-    """Run an experiment of the paper again: rows in NAME.parquet, what they are in NAME.json.
+    """Run an experiment of the paper again, and write its results and a page.
 
-    OUT/index.html then shows all that OUT holds.
+    'list' names the experiments. OUT/NAME.parquet holds the rows, OUT/NAME.json says what was run,
+    and OUT/index.html shows everything in OUT.
 
-    A run that was interrupted goes on, and finished parts are not repeated: they are in
-    OUT/.cache. 'claims' only writes the table of the paper's figures beside those of OUT's rows.
+    An interrupted run continues where it stopped: finished parts are kept in OUT/.cache. 'claims'
+    runs nothing; it compares the statements of the paper with the rows in OUT.
     """
     options: dict[str, Any] = {"seed": seed, "count": count, "iterations": iterations}
     if optimizers is not None:
@@ -71,14 +74,15 @@ def _list() -> int:
 def _run(names: tuple[str, ...], scale: str, out: str, options: dict[str, Any]) -> int:
     """Each experiment in turn; with several, one that cannot run does not stop the others."""
     from proxlearn import experiments
-    from proxlearn.cli import _watching
+    from proxlearn.commands.progress import watching
     from proxlearn.errors import InputError
     from proxlearn.experiments.runner import run
 
     failed = 0
-    for name in names:
+    for i, name in enumerate(names, 1):
+        title = f"experiment {i} of {len(names)}" if len(names) > 1 else ""
         try:
-            with _watching() as watch:
+            with watching(title) as watch:
                 outcome = run(experiments.get(name), scale, out, watch=watch, **options)
         except InputError as error:
             if len(names) == 1:

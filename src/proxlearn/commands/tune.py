@@ -22,7 +22,7 @@ def tune(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the validation problems.")] = 0,
     out: Annotated[str | None, typer.Option(help="Write the record here, .json.")] = None,
 ) -> None:
-    """Try a grid of hyper-parameters on validation problems; a table of the best.
+    """Try a grid of hyper-parameters on validation problems and print the best ones.
 
     The score is the mean over the iterations of log10 of the mean relative gap.
     """
@@ -34,14 +34,15 @@ def tune(
     from rich.table import Table
 
     from proxlearn import tuning
-    from proxlearn.cli import _watching
+    from proxlearn.commands.progress import watching
 
     grid = tuning.parse_grid(values) if values else None
-    with _watching() as watch:
+    with watching() as watch:
         found = tuning.tune(
             optimizer, family, grid, count=count, iterations=max_iter, seed=seed, watch=watch
         )
-    table = Table(title=f"{optimizer} on {count} problems of {family}", caption="the best ten")
+    title = f"{optimizer} on {count} problems of {family}, the best first"
+    table = Table(title=title, min_width=len(title))
     for column in found["trials"][0]:
         table.add_column(column, justify="right")
     for trial in sorted(found["trials"], key=lambda trial: trial["score"])[:10]:

@@ -35,12 +35,12 @@ cdef class Data:
         free(self.index)
 
     cdef int describe(self, Py_ssize_t m, Py_ssize_t n, bint intercept, object center) except -1:
-        cdef double[::1] means
+        cdef const double[::1] means
         self.m, self.n, self.intercept = m, n + intercept, intercept
         self.kept = [center]
         if center is not None:
             means = center
-            self.center = &means[0]
+            self.center = <double *> &means[0]
         return 0
 
     cdef int take_gram(self, object gram) except -1:
@@ -274,18 +274,18 @@ cdef class Sparse(Data):
     cdef double *values
 
     def __cinit__(self, data, rows, starts, Py_ssize_t m, bint intercept=False, center=None):
-        cdef double[::1] numbers = data
-        cdef int[::1] row_numbers = rows
-        cdef int[::1] first = starts
+        cdef const double[::1] numbers = data
+        cdef const int[::1] row_numbers = rows
+        cdef const int[::1] first = starts
         self.work = self.values = NULL
         self.place = self.found = NULL
         self.block = NULL
         self.blocks = self.block_room = self.listed = 0
         self.describe(m, len(starts) - 1, intercept, center)
         self.kept += [data, rows, starts]
-        self.starts = &first[0]
-        self.data = &numbers[0] if len(data) else NULL
-        self.rows = &row_numbers[0] if len(data) else NULL
+        self.starts = <int *> &first[0]
+        self.data = <double *> &numbers[0] if len(data) else NULL
+        self.rows = <int *> &row_numbers[0] if len(data) else NULL
         self.work = <double *> resized(NULL, m, sizeof(double))
 
     def __dealloc__(self):

@@ -5,6 +5,7 @@ import numpy as np
 
 cimport numpy as cnp
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.float cimport DBL_EPSILON
 from libc.math cimport INFINITY, copysign, fabs, isfinite, log, sqrt
 from libc.stdlib cimport free, malloc, realloc

@@ -14,7 +14,6 @@ cdef enum:
     MAX_ITER = 1
     TIME_LIMIT = 2
     NUMERICAL_ERROR = 3
-    INTERRUPTED = 4
 
 cdef enum:
     FIRST_COLUMNS = 10   # Columns that join at least; the square root of n where that is more.
@@ -66,10 +65,11 @@ cdef class Solver:
     cdef readonly Py_ssize_t iterations, models
     cdef readonly double passes
     cdef readonly int status
+    cdef double next_look   # when to look for Ctrl-C again
     cdef bint bounded  # True once a dual point was feasible
     cdef object kept
 
-    def __cinit__(self, Data A, Loss f, Separable r, double[::1] start=None):
+    def __cinit__(self, Data A, Loss f, Separable r, const double[::1] start=None):
         cdef Py_ssize_t j
         self.A, self.f, self.r, self.model = A, f, r, Model()
         self.m, self.n, self.room = A.m, A.n, 0
@@ -89,7 +89,7 @@ cdef class Solver:
         self.homogeneous = r.is_homogeneous()
         self.begin()
         if start is not None:
-            self.restart(&start[0])
+            self.restart(<double *> &start[0])
 
     def __dealloc__(self):
         for pointer in (<size_t> self.x, <size_t> self.c, <size_t> self.score, <size_t> self.picked,
@@ -124,7 +124,7 @@ cdef class Solver:
 
     def solve_many(
         self,
-        double[:, ::1] targets,
+        const double[:, ::1] targets,
         double[:, ::1] correlations,
         double[::1] offsets,
         double[::1] sizes,
@@ -144,7 +144,7 @@ cdef class Solver:
         cdef double until = now() + seconds
         with nogil:
             for i in range(targets.shape[0]):
-                self.f.b = &targets[i, 0]
+                self.f.b = <double *> &targets[i, 0]
                 if offsets is not None:
                     self.offset, self.size = offsets[i], sizes[i]
                 self.begin()
@@ -158,7 +158,7 @@ cdef class Solver:
                 self.status = self.run(tol, max_iter, until, 1.0)
                 if single:
                     self.round()
-                    if self.status == SOLVED and self.gap > self.allowed(tol):
+                    if self.status == SOLVED and self.allowed(tol) < self.gap < INFINITY:
                         self.status = MAX_ITER
                 memcpy(&x[i, 0], self.x, self.n * sizeof(double))
                 numbers[i, 0], numbers[i, 1], numbers[i, 2] = self.objective, self.gap, self.status
@@ -176,7 +176,7 @@ cdef class Solver:
     def round_to_single(self, double tol):
         """Round x to float32; a gap that no longer meets the tolerance is not SOLVED."""
         self.round()
-        if self.status == SOLVED and self.gap > self.allowed(tol):
+        if self.status == SOLVED and self.allowed(tol) < self.gap < INFINITY:
             self.status = MAX_ITER
         return self.status
 
@@ -193,7 +193,8 @@ cdef class Solver:
             self.v[p] = self.x[self.A.index[p]]
         self.A.predict(self.v, self.z)
         self.objective = self.offset + self.f.value(self.z, NULL, 0.0) + self.penalty_value()
-        self.gap = max(self.objective - self.bound, 0.0) + self.hidden_by_rounding()
+        if self.gap < INFINITY:
+            self.gap = max(self.objective - self.bound, 0.0) + self.hidden_by_rounding()
         self.correlated = False
 
     def predictions(self, double[::1] out):
@@ -221,7 +222,7 @@ cdef class Solver:
         """True where `reduced` was called."""
         return self.norms != NULL
 
-    def penalise(self, double[::1] l1, double[::1] l2, double[::1] lower, double[::1] upper):
+    def penalise(self, const double[::1] l1, const double[::1] l2, const double[::1] lower, const double[::1] upper):
         """Go on with another penalty, from the solution that is there."""
         cdef Py_ssize_t p
         self.r.set(l1, l2, lower, upper)
@@ -238,6 +239,7 @@ cdef class Solver:
         enough. `anticipate` is the factor by which l1 fell since the last solve.
         """
         cdef double until = now() + seconds
+        self.next_look = now() + 0.1
         self.iterations = self.models = 0
         self.passes = 0.0
         with nogil:
@@ -262,6 +264,7 @@ cdef class Solver:
                 return MAX_ITER
             if now() >= until:
                 return TIME_LIMIT
+            self.check_signals()
             self.iterations += 1
             joined = self.grow(anticipate, &outside)
             anticipate = 1.0
@@ -269,7 +272,7 @@ cdef class Solver:
                 target, stalled = min(0.3 * outside, 0.2 * self.scale), 0
             else:
                 target = min(0.1 * tol * self.scale, 0.01 * target if target > 0 else INFINITY)
-                if not self.bounded and tol > 0 and self.worst <= tol * self.gradient_at_zero():
+                if not self.bounded and tol > 0 and self.is_stationary(tol):
                     self.gap = INFINITY
                     return SOLVED
                 stalled = stalled + 1 if self.objective >= last else 0
@@ -277,6 +280,14 @@ cdef class Solver:
                     return MAX_ITER
             last = self.objective
             self.improve(max(target, 1e-16 * self.scale), 0.1, until)
+
+    cdef int check_signals(self) except -1 nogil:
+        """Let Ctrl-C end a long solve; looked at ten times a second."""
+        if now() > self.next_look:
+            with gil:
+                PyErr_CheckSignals()
+            self.next_look = now() + 0.1
+        return 0
 
     cdef int join(self, Py_ssize_t count) except -1 nogil:
         """Add the columns picked[:count] to the working set."""
@@ -384,6 +395,15 @@ cdef class Solver:
             if self.r.l2[j] == 0 and self.r.upper[j] == INFINITY and c[j] > self.r.l1[j]:
                 c[j] = self.r.l1[j]  # what is left is rounding
         self.correlated = False  # the loss keeps the moved dual point
+
+    cdef bint is_stationary(self, double tol) noexcept nogil:
+        """True where the violations are tol times the gradient at 0, or the rounding of a gradient."""
+        cdef Py_ssize_t i
+        cdef double longest = 0.0, noise
+        for i in range(self.model.k):
+            longest = max(longest, self.model.H[i * self.model.ld + i])
+        noise = 4.0 * DBL_EPSILON * sqrt(longest * dot(self.f.u, self.f.u, self.m))
+        return self.worst <= noise or self.worst <= tol * self.gradient_at_zero()
 
     cdef double gradient_at_zero(self) noexcept nogil:
         """The largest entry of A^T u at predictions of 0."""
@@ -553,6 +573,7 @@ cdef class Solver:
             least = min(least, worst)
             if worst <= target or idle >= MOST_IDLE_MODELS or now() >= until:
                 break
+            self.check_signals()
             self.correlated = False
             again = t > 0 and worst <= REUSE * last and self.covers()
             self.build(again)

@@ -17,10 +17,10 @@ cdef class Loss:
     cdef object kept
 
     def __cinit__(self, b, s):
-        cdef double[::1] targets = b
-        cdef double[::1] weights = s
+        cdef const double[::1] targets = b
+        cdef const double[::1] weights = s
         self.m, self.kept = len(b), [b, s]
-        self.b, self.s = &targets[0], &weights[0]
+        self.b, self.s = <double *> &targets[0], <double *> &weights[0]
         self.u = <double *> resized(NULL, self.m, sizeof(double))
 
     def __dealloc__(self):

@@ -19,10 +19,11 @@ cdef class Separable:
     def __cinit__(self, l1, l2, lower, upper):
         self.set(l1, l2, lower, upper)
 
-    def set(self, double[::1] l1, double[::1] l2, double[::1] lower, double[::1] upper):
+    def set(self, const double[::1] l1, const double[::1] l2, const double[::1] lower, const double[::1] upper):
         """Take other arrays of the same length."""
         self.n, self.kept = len(l1), [l1, l2, lower, upper]
-        self.l1, self.l2, self.lower, self.upper = &l1[0], &l2[0], &lower[0], &upper[0]
+        self.l1, self.l2 = <double *> &l1[0], <double *> &l2[0]
+        self.lower, self.upper = <double *> &lower[0], <double *> &upper[0]
 
     cdef bint is_free(self, Py_ssize_t j) noexcept nogil:
         """True where the penalty ignores the coordinate, as it does an intercept."""

@@ -5,8 +5,8 @@ With the Cholesky factor R of A^T S A = R^T R (S the weights of the samples) and
     1/2 sum_i s_i (a_i^T x - b_i)^2  =  1/2 |R x - d|^2 + offset
 
 so that a pass costs n^2 multiplications in place of m n. The two sides differ by the rounding of
-A^T S A, which is at most `ROUNDING` times the square of sum_j |x_j| |a_j| + |b|; the core adds that to
-the gap.
+A^T S A, which is at most `rounding` times the square of sum_j |x_j| |a_j| + |b|; the core adds that
+to the gap.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ ROWS = 4096
 
 @dataclass(frozen=True)
 class Reduction:
-    """R, the Gram matrix that it is the factor of, and how much rounding may change the objective."""
+    """The factor R and its Gram matrix, and how much rounding may change the objective."""
 
     A: Any
     weights: Array
@@ -78,3 +78,13 @@ def weighted_gram(A: Any, weights: Array, mean: Array | None) -> Array:
         rows = root[first : first + ROWS] * (rows if mean is None else rows - mean)
         gram += rows.T @ rows
     return gram
+
+
+def weighted_mean(A: Any, share: Array) -> Array:
+    """sum_i share_i a_i of a dense or sparse A (m, n), in float64 and without a copy of A."""
+    if A.dtype == np.float64 or not isinstance(A, np.ndarray):
+        return np.ascontiguousarray(share @ A, dtype=np.float64)
+    total = np.zeros(A.shape[1])
+    for first in range(0, len(share), ROWS):
+        total += share[first : first + ROWS] @ A[first : first + ROWS].astype(np.float64)
+    return total

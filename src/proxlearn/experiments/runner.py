@@ -1,6 +1,7 @@
 """Runs an experiment: blocks of instances, each part cached, then rows and a card."""
 
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +12,6 @@ import numpy as np
 import torch
 
 from proxlearn import __version__
-from proxlearn.comparison import Watch
 from proxlearn.comparison import optimum as certified_optimum
 from proxlearn.errors import InputError, unknown
 from proxlearn.experiments import NAMES, methods
@@ -25,6 +25,7 @@ from proxlearn.names import SCALES
 from proxlearn.optimizers import Optimizer
 from proxlearn.problem import Problem
 from proxlearn.report import parquet
+from proxlearn.watch import Watch, portion
 
 TOL = 1e-12
 """Relative gap to which F* is certified."""
@@ -64,10 +65,11 @@ def run(
         raise InputError(f"iterations is {iterations}; expected at least one")
     parquet.require_pyarrow()
     asked = {"count": count, "iterations": iterations}
-    job = _Job(experiment, scale, seed, methods.chosen(experiment, optimizers), asked, watch)
+    chosen = methods.chosen(experiment, optimizers)
     folder = check_folder(out)
     cache = Cache(folder / ".cache")
-    parts = [columns for setting in job.settings for columns in job.rows(setting, cache)]
+    job = _Job(experiment, scale, seed, chosen, asked, cache, watch)
+    parts = [columns for setting in job.settings for columns in job.rows(setting)]
     rows, card = folder / f"{experiment.name}.parquet", folder / f"{experiment.name}.json"
     parquet.save(parts, rows)
     with replacing(card) as temporary:
@@ -86,10 +88,11 @@ class _Job:
         seed: int,
         chosen: tuple[str, ...],
         asked: dict[str, int | None],
+        cache: Cache,
         watch: Watch | None,
     ):
         self.experiment, self.scale, self.seed, self.watch = experiment, scale, seed, watch
-        self.chosen = chosen
+        self.chosen, self.cache = chosen, cache
         self.asked = {name: n for name, n in asked.items() if n is not None}
         self.size = replace(experiment.scale(scale), **self.asked)
         self.own = set(experiment.optimizers())
@@ -106,15 +109,32 @@ class _Job:
             if name in setting.optimizers or (name not in self.own and (fits or name in STEPPED))
         ]
 
-    def rows(self, setting: Setting, cache: Cache) -> Iterator[Any]:
+    def count(self, setting: Setting) -> int:
+        """The number of instances in a setting."""
+        return min(self.size.count, setting.at(self.scale).limit() or self.size.count)
+
+    @cached_property
+    def parts(self) -> int:
+        """How many parts there are in all: an optimizer, or the optimum, on a block."""
+        optimum, block = self.experiment.measure == "gap", self.experiment.block
+        return sum(
+            math.ceil(self.count(s) / block) * (len(self.names(s)) + optimum) for s in self.settings
+        )
+
+    def part(self) -> Watch | None:
+        """A watch of the part that comes next. Those found in the cache are not counted."""
+        if self.watch is None:
+            return None
+        made = self.cache.made
+        return portion(self.watch, made, made + 1, self.parts - self.cache.found)
+
+    def rows(self, setting: Setting) -> Iterator[Any]:
         """The rows of each optimizer."""
-        names = self.names(setting)
+        cache, names = self.cache, self.names(setting)
         optimizers = methods.made(names, setting.problems)
         done: dict[str, list[Arrays]] = {name: [] for name in names}
         best: list[Arrays] = []
-        problems = setting.at(self.scale)
-        count = min(self.size.count, problems.limit() or self.size.count)
-        self.counts[setting.name] = count
+        count = self.counts[setting.name] = self.count(setting)
         for first in range(0, count, self.experiment.block):
             last = min(first + self.experiment.block, count)
             block = _Block(self, setting, optimizers, first, last)
@@ -256,7 +276,7 @@ class _Block:
 
         def make() -> Arrays:
             stepped = published_step if self.setting.step == "published" else lambda p: p
-            return record(stepped(self.problem), optimizer, K, self._told(name))
+            return record(stepped(self.problem), optimizer, K, self._told(name, K))
 
         return self.key(**more, **fingerprint(optimizer)), make
 
@@ -269,18 +289,18 @@ class _Block:
         def make() -> Arrays:
             problem = self.problem.to(torch.float64)
             if certified:
-                value = certified_optimum(problem, TOL, most, watch=job.watch).cpu().numpy()
+                value = certified_optimum(problem, TOL, most, watch=job.part()).cpu().numpy()
                 return {"value": value, "gap": TOL * np.abs(value)}
-            best = best_value(problem, most, self._told("optimum"))
+            best = best_value(problem, most, self._told("optimum", most))
             return {name: np.array([number]) for name, number in best._asdict().items()}
 
         code = {} if certified else {"code": source_digest("proxlearn.experiments.reference")}
         return self.key(measure="optimum", tol=TOL, most=most, certified=certified, **code), make
 
-    def _told(self, name: str) -> Callable[[int], None] | None:
-        watch = self.job.watch
-        text = f"{self.job.experiment.name} {self.first}-{self.last - 1}: {name}"
-        return None if watch is None else lambda k: watch(text, k)
+    def _told(self, name: str, most: int) -> Callable[[int], None] | None:
+        watch = self.job.part()
+        text = f"{self.job.experiment.name}, instances {self.first} to {self.last - 1}, {name}"
+        return None if watch is None else lambda k: watch(text, min(k, most), most)
 
 
 def _total(parts: list[Arrays]) -> Any:

@@ -50,6 +50,15 @@ def get(family: str | Family) -> Family:
     return NAMES[family]()
 
 
+def name_of(kind: str) -> str:
+    """The name that a class of families has on the command line; its own if it has none.
+
+    >>> name_of("GaussianLasso")
+    'gaussian-lasso'
+    """
+    return next((name for name, known in NAMES.items() if known.__name__ == kind), kind)
+
+
 __all__ = [
     "NAMES",
     "Family",
@@ -69,4 +78,5 @@ __all__ = [
     "WideLogistic",
     "WideSoftmax",
     "get",
+    "name_of",
 ]

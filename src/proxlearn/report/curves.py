@@ -37,7 +37,7 @@ def require_matplotlib() -> None:
         import matplotlib  # noqa: F401
     except ImportError:
         raise InputError(
-            "plots need matplotlib, which is not installed; pip install 'proxlearn[plot]'"
+            "plots need matplotlib, which is not installed; pip install matplotlib"
         ) from None
 
 

@@ -40,7 +40,7 @@ def write_page(
 
     The experiments are those whose rows are in the folder, if not given; see `results.read`. A
     file `claims.json`, a list of mappings with the keys claim, paper, ours and verdict, becomes a
-    table at the top.
+    table at the top. A claim that names its experiment is shown where that experiment is.
     """
     curves.require_matplotlib()
     folder = Path(folder)
@@ -48,6 +48,8 @@ def write_page(
     claims = read_json(folder / CLAIMS, list) or []
     if not all(isinstance(claim, dict) for claim in claims):
         raise InputError(f"{folder / CLAIMS} does not list claims; expected a list of mappings")
+    names = {experiment.name for experiment in shown}
+    claims = [claim for claim in claims if claim.get("experiment") in {None, *names}]
     for experiment in shown:
         curves.save(experiment, folder)
     page = folder / "index.html"

@@ -43,8 +43,7 @@ def require_pyarrow() -> None:
         import pyarrow  # noqa: F401
     except ImportError:
         raise InputError(
-            "rows in .parquet files need pyarrow, which is not installed; "
-            "pip install 'proxlearn[report]'"
+            "rows in .parquet files need pyarrow, which is not installed; pip install pyarrow"
         ) from None
 
 

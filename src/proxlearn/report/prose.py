@@ -139,8 +139,8 @@ def _summary(experiment: Experiment, panel: Panel) -> str:
         first = " and ".join(name for name, k in counts.items() if k == least)
         quick = min(counts, key=lambda name: times[name])
         lines.append(
-            f"To {_power(level)}: fewest iterations {first} ({least}), "
-            f"least time {quick} ({_figure(times[quick])} ms a problem)."
+            f"To {_power(level)}: fewest iterations {first} with {least}, "
+            f"least time {quick} with {_figure(times[quick])} ms a problem."
         )
     lines += _losses(experiment, panel)
     return f'<p class="summary">{"<br>".join(map(escape, lines))}</p>'

@@ -89,8 +89,8 @@ class Experiment:
 def from_comparison(name: str, result: Comparison, card: Mapping[str, Any]) -> Experiment:
     """An experiment of one panel; `name` is that of its files."""
     methods = []
-    for label, run in result.runs.items():
-        gap = result.relative_gap(label).cpu().numpy()
+    for key, run in result.runs.items():
+        gap = result.relative_gap(key).cpu().numpy()
         spent = (
             np.arange(len(gap)),
             run.grad_evals.double().mean(1).cpu().numpy(),
@@ -98,7 +98,7 @@ def from_comparison(name: str, result: Comparison, card: Mapping[str, Any]) -> E
         )
         mean = Curve(*spent, gap.mean(1))
         median = Curve(*spent, *_quantiles(gap)) if gap.shape[1] > 1 else None
-        methods.append(Method(label, label, mean, median, gap.shape[1], gap[-1]))
+        methods.append(Method(key, result.label(key), mean, median, gap.shape[1], gap[-1]))
     return Experiment(name, (Panel("", tuple(methods), len(result.optimum)),), card)
 
 
@@ -113,6 +113,8 @@ def _quantiles(values: Array) -> list[Array]:
 
 def read_folder(folder: str | Path) -> list[Experiment]:
     """All experiments of a folder: `<name>.parquet` with rows, `<name>.json` with the card."""
+    if not Path(folder).is_dir():
+        raise InputError(f"{folder} is not a folder; expected one that proxlearn reproduce wrote")
     paths = sorted(Path(folder).glob("*.parquet"))
     if not paths:
         raise InputError(

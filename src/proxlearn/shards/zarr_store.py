@@ -68,7 +68,7 @@ def open_zarr(path: Path) -> ZarrStore:
     except ImportError:
         raise InputError(
             f"{path} is read with zarr, which is not installed; "
-            "install it with: pip install 'proxlearn[zarr]' (Python 3.11 or newer)"
+            "install it with: pip install zarr (Python 3.11 or newer)"
         ) from None
     try:
         with warnings.catch_warnings():  # of other things in the folder

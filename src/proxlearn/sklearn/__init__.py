@@ -1,7 +1,8 @@
 """scikit-learn estimators: the names, parameters and scalings of scikit-learn, certified answers.
 
 Each has the methods that scikit-learn's estimator of that kind has: `fit`, with `sample_weight`
-where scikit-learn has it, `predict` and `score`, or `transform`.
+where scikit-learn has it, `predict` and `score`, or `transform`. All run on the compiled core and
+import no torch, except logistic regression with more than two classes and K-SVD.
 
 >>> from sklearn.datasets import load_diabetes
 >>> from proxlearn.sklearn import Lasso
@@ -16,16 +17,18 @@ try:
     import sklearn as _sklearn  # noqa: F401  (the library; this package is proxlearn.sklearn)
 except ImportError as error:
     raise InputError(
-        "proxlearn.sklearn needs scikit-learn; install it with: pip install 'proxlearn[sklearn]'"
+        "proxlearn.sklearn needs scikit-learn; install it with: pip install scikit-learn"
     ) from error
 
 from proxlearn.sklearn.coder import SparseCoder
-from proxlearn.sklearn.cross_validation import LassoCV, LogisticRegressionCV
 from proxlearn.sklearn.linear import ElasticNet, Lasso, NonNegativeLeastSquares
+from proxlearn.sklearn.linear_cv import ElasticNetCV, LassoCV
 from proxlearn.sklearn.logistic import LogisticRegression
+from proxlearn.sklearn.logistic_cv import LogisticRegressionCV
 
 __all__ = [
     "ElasticNet",
+    "ElasticNetCV",
     "Lasso",
     "LassoCV",
     "LogisticRegression",

@@ -3,23 +3,68 @@
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from proxlearn import constructors
+from proxlearn.core.glm import Limits, describe, solve_glm
 from proxlearn.errors import InputError
-from proxlearn.ksvd import ksvd
-from proxlearn.sklearn.design import Array
-from proxlearn.sklearn.fitting import certified, require_at_least
+from proxlearn.sklearn.fitting import (
+    FLOATS,
+    Array,
+    require_at_least,
+    thread_count,
+    warn_unless_solved,
+    writable,
+)
 
 
 class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The code u of each row x of X: ``1/2 |x - u D|^2 + transform_alpha |u|_1``, as one batch.
+    """Sparse codes of signals in a dictionary.
 
-    `dictionary` D is (components, features); without one, `fit` learns `n_components` atoms from X
-    by K-SVD, with codes of at most `n_nonzero` non-zeros. `components_` is the dictionary.
+    The code u of each row x of X minimises::
+
+        1/2 |x - u D|^2 + transform_alpha |u|_1
+
+    Every code is certified, or a `ConvergenceWarning` says that one is not.
+
+    Parameters
+    ----------
+    dictionary : array (components, n), optional
+        The dictionary D. Without one, `fit` learns it from X by K-SVD, which needs PyTorch.
+    transform_alpha : float, default=1.0
+        Weight of the penalty.
+    n_components : int, optional
+        Number of atoms that `fit` learns; by default as many as X has columns, or non-zero rows.
+    n_nonzero : int, default=1
+        Largest number of non-zeros in a code while the dictionary is learned.
+    transform_max_iter : int, default=10000
+        Largest number of working sets for a code.
+    tol : float, default=1e-6
+        Largest duality gap of a code, relative to its objective.
+    random_state : int or RandomState, optional
+        Chooses the signals from which K-SVD starts.
+    positive_code : bool, default=False
+        Whether the codes are constrained to be >= 0.
+    n_jobs : int, optional
+        Number of threads that share the signals; 1 by default, -1 for all processors.
+
+    Attributes
+    ----------
+    components_ : array (components, n)
+        The dictionary.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : array (n,)
+        Their names, where all are strings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxlearn.sklearn import SparseCoder
+    >>> coder = SparseCoder(np.eye(3), transform_alpha=1.0)
+    >>> coder.fit_transform([[3.0, 0.5, -2.0]]).tolist()
+    [[2.0, 0.0, -1.0]]
     """
 
     def __init__(
@@ -32,6 +77,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         transform_max_iter: int = 10_000,
         tol: float = 1e-6,
         random_state: Any = None,
+        positive_code: bool = False,
+        n_jobs: int | None = None,
     ):
         self.dictionary = dictionary
         self.transform_alpha = transform_alpha
@@ -40,17 +87,31 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.transform_max_iter = transform_max_iter
         self.tol = tol
         self.random_state = random_state
+        self.positive_code = positive_code
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Any:
-        """Learn the dictionary from X (m, n), or check that the given one fits it."""
+        """Learn the dictionary, or check that the given one fits the signals.
+
+        Parameters
+        ----------
+        X : array (m, n)
+            A signal in each row.
+        y : None
+            Without effect.
+
+        Returns
+        -------
+        self
+        """
         require_at_least(0, strict=True, transform_alpha=self.transform_alpha)
         require_at_least(0, tol=self.tol)
         require_at_least(1, transform_max_iter=self.transform_max_iter, n_nonzero=self.n_nonzero)
-        X = validate_data(self, X, dtype=np.float64)
+        X = validate_data(self, X, dtype=FLOATS)
         if self.dictionary is None:
             self.components_ = self._learned(X)
             return self
-        self.components_ = check_array(self.dictionary, dtype=np.float64)
+        self.components_ = check_array(self.dictionary, dtype=FLOATS)
         if self.components_.shape[1] != X.shape[1]:
             raise InputError(
                 f"dictionary has shape {self.components_.shape} and X has {X.shape[1]} features; "
@@ -59,18 +120,44 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self
 
     def transform(self, X: Any) -> Array:
-        """The codes of X (m, n), (m, components)."""
+        """Code signals.
+
+        Parameters
+        ----------
+        X : array (m, n)
+            A signal in each row.
+
+        Returns
+        -------
+        array (m, components)
+            The codes, in the precision of X.
+        """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        D = torch.from_numpy(np.ascontiguousarray(self.components_.T))
-        problem = constructors.lasso(D, torch.from_numpy(X.copy()), self.transform_alpha)
-        codes: Array = certified(problem, self.tol, int(self.transform_max_iter)).x.numpy()
+        X = validate_data(self, X, dtype=FLOATS, reset=False)
+        limits = Limits(tol=float(self.tol), max_iter=int(self.transform_max_iter))
+        glm = describe(
+            self.components_.T, writable(X), "squares", l1=self.transform_alpha,
+            lower=0.0 if self.positive_code else -np.inf,
+        )  # fmt: skip
+        answer = solve_glm(glm, limits=limits, threads=thread_count(self.n_jobs))
+        warn_unless_solved(answer, limits.tol)
+        codes: Array = answer.x.astype(X.dtype, copy=False)
         return codes
 
     def inverse_transform(self, codes: Any) -> Array:
-        """The signals of codes (m, components), (m, n)."""
+        """Signals of codes.
+
+        Parameters
+        ----------
+        codes : array (m, components)
+
+        Returns
+        -------
+        array (m, n)
+            codes D.
+        """
         check_is_fitted(self)
-        codes = check_array(codes, dtype=np.float64)
+        codes = check_array(codes, dtype=FLOATS)
         signals: Array = codes @ self.components_
         return signals
 
@@ -79,10 +166,14 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return int(self.components_.shape[0])
 
     def _learned(self, X: Array) -> Array:
+        import torch
+
+        from proxlearn.ksvd import ksvd
+
         usable = int(np.any(X != 0, axis=1).sum())
         atoms = self.n_components
         atoms = max(1, min(usable, X.shape[1])) if atoms is None else int(atoms)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         sparsity = min(self.n_nonzero, atoms, X.shape[1])
-        atoms_: Array = ksvd(torch.from_numpy(X.copy()), atoms, sparsity, seed=seed).atoms.numpy()
-        return np.ascontiguousarray(atoms_.T)
+        learned = ksvd(torch.from_numpy(X.copy()), atoms, sparsity, seed=seed).atoms.numpy()
+        return np.ascontiguousarray(learned.T)

@@ -1,181 +1,197 @@
 """Logistic regression with an l1, l2 or elastic net penalty, binary and multinomial."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
-from scipy.special import expit, log_softmax, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
-from proxlearn.errors import InputError
-from proxlearn.penalties import L1, Penalty, Zero
-from proxlearn.penalties import ElasticNet as ElasticNetPenalty
-from proxlearn.problem import Problem
-from proxlearn.sklearn.design import Array, Design, prepare, sample_weights
+from proxlearn.core.glm import Glm, Limits, describe
+from proxlearn.errors import unknown
+from proxlearn.sklearn.classifier import LinearClassifier, labelled
 from proxlearn.sklearn.fitting import (
-    certified_smooth,
-    linear_prediction,
+    Array,
     require_at_least,
     require_ratio,
+    warn_unless_solved,
 )
-from proxlearn.smooth import GLM, Logistic, Softmax
-from proxlearn.solution import Solution
+from proxlearn.sklearn.ridge import solve
 
-
-class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Predictions from `coef_`, `intercept_` and `classes_`."""
-
-    def decision_function(self, X: Any) -> Any:
-        """Scores, (m,) for two classes, otherwise (m, C)."""
-        scores = linear_prediction(self, X)
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X: Any) -> Any:
-        """The likeliest class of each sample, (m,)."""
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(1)
-        return self.classes_[best]
-
-    def predict_proba(self, X: Any) -> Any:
-        """Probabilities, (m, C)."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([expit(-scores), expit(scores)])
-        return softmax(scores, axis=1)
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of the probabilities, (m, C)."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([-np.logaddexp(0, scores), -np.logaddexp(0, -scores)])
-        return log_softmax(scores, axis=1)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+PENALTIES = ("deprecated", "l1", "l2", "elasticnet", None)
+"""The values of `penalty`; scikit-learn's default "deprecated" leaves it to l1_ratio and C."""
 
 
 class LogisticRegression(LinearClassifier):
-    """``C sum_i loss_i + l1_ratio |W|_1 + (1 - l1_ratio)/2 |W|^2``, scaled as in scikit-learn.
+    """Logistic regression with an l1, l2 or elastic net penalty, scaled as in scikit-learn.
 
-    Two classes have one row of coefficients, more have one each (multinomial). An infinite C has
-    no penalty. `tol` bounds the certified duality gap relative to the objective; `dual_gap_` is
-    the gap of the objective divided by C and the sum of the sample weights.
+    The coefficients w and the intercept c of two classes, with labels y of -1 and 1, minimise::
+
+        C sum_i s_i log(1 + exp(-y_i (x_i w + c))) + l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2
+
+    where s are the weights of samples and classes, all 1 by default. More classes have a row of
+    coefficients each (multinomial). The answer is certified: the duality gap is at most `tol`
+    times the objective, or a `ConvergenceWarning` says that it is not.
+
+    Parameters
+    ----------
+    penalty : {"l1", "l2", "elasticnet", None}, optional
+        The older way to say `l1_ratio=1`, `l1_ratio=0`, `l1_ratio` as given, and `C=inf`.
+    C : float, default=1.0
+        Weight of the loss; no penalty where it is infinite.
+    l1_ratio : float, default=0.0
+        Share of the l1 norm in the penalty, from 0 to 1.
+    dual : bool, default=False
+        Without effect.
+    tol : float, default=1e-6
+        Largest duality gap, relative to the objective.
+    fit_intercept : bool, default=True
+        Whether c is fitted; it is 0 otherwise. It is never penalised.
+    intercept_scaling : float, default=1
+        Without effect, since the intercept is not penalised.
+    class_weight : dict or "balanced", optional
+        Weights of the classes.
+    random_state : object, default=None
+        Without effect: the solver draws no random numbers.
+    solver : str, default="lbfgs"
+        Without effect: every penalty has the same solver.
+    max_iter : int, default=10000
+        Largest number of working sets, or of iterations for more than two classes.
+    verbose : int, default=0
+        Without effect.
+    warm_start : bool, default=False
+        Whether `fit` starts from the coefficients of the last fit.
+    n_jobs : int, optional
+        Without effect: a fit is a single problem.
+
+    Attributes
+    ----------
+    classes_ : array (classes,)
+        The labels.
+    coef_ : array (1, n) or (classes, n)
+        Coefficients, in the precision of X.
+    intercept_ : array (1,) or (classes,)
+        The constant c.
+    dual_gap_ : float
+        Upper bound on the distance of the objective to its minimum; where C is infinite, of the
+        loss alone.
+    n_iter_ : array (1,)
+        Number of working sets, at least 1.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : array (n,)
+        Their names, where all are strings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from proxlearn.sklearn import LogisticRegression
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LogisticRegression(C=0.1, l1_ratio=1.0).fit(scale(X), y)
+    >>> int((model.coef_ != 0).sum()), round(model.score(scale(X), y), 3)
+    (8, 0.974)
     """
 
     def __init__(
         self,
+        penalty: Any = "deprecated",
         *,
         C: float = 1.0,
-        l1_ratio: float = 0.0,
+        l1_ratio: float | None = 0.0,
+        dual: bool = False,
         tol: float = 1e-6,
         fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
         class_weight: Any = None,
+        random_state: Any = None,
+        solver: str = "lbfgs",
         max_iter: int = 10_000,
+        verbose: Any = 0,
         warm_start: bool = False,
+        n_jobs: int | None = None,
     ):
+        self.penalty = penalty
         self.C = C
         self.l1_ratio = l1_ratio
+        self.dual = dual
         self.tol = tol
         self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.random_state = random_state
+        self.solver = solver
         self.max_iter = max_iter
+        self.verbose = verbose
         self.warm_start = warm_start
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit X (m, n), dense or sparse, to labels y (m,)."""
-        require_at_least(0, tol=self.tol)
-        require_at_least(1, max_iter=self.max_iter)
+        """Fit the coefficients.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (m, n)
+            For two classes float32 and float64 in C or Fortran order, and CSC matrices, are used
+            in place.
+        y : array (m,)
+            Labels.
+        sample_weight : array (m,), optional
+            Weights >= 0.
+
+        Returns
+        -------
+        self
+        """
+        limits = logistic_limits(self)
+        C, ratio = self._strength()
+        X, numbers, self.classes_, w = labelled(self, X, y, sample_weight)
+        if len(self.classes_) > 2:
+            self._fit_multinomial(X, numbers, w, C, ratio)
+            return self
+        glm = binary(X, numbers, w, ratio, self.fit_intercept, 1.0 / C)
+        start = self.coef_ if self.warm_start and hasattr(self, "coef_") else None
+        answer = solve(glm, start, limits)
+        warn_unless_solved(answer, limits.tol)
+        self.coef_, self.intercept_ = answer.x, answer.intercept
+        self.dual_gap_ = float(answer.gap[0]) * (C if np.isfinite(C) else 1.0)
+        self.n_iter_ = np.maximum(answer.iterations, 1).astype(np.int32)
+        return self
+
+    def _strength(self) -> tuple[float, float]:
+        """C and the share of l1, whichever way they are spelled."""
+        if self.penalty not in PENALTIES:
+            raise unknown("penalty", self.penalty, PENALTIES[1:])
         require_at_least(0, strict=True, C=1.0 if np.inf == self.C else self.C)
-        require_ratio(l1_ratio=self.l1_ratio)
-        X, y, self.classes_, w = labelled(self, X, y, sample_weight)
-        model = Model(X, y, len(self.classes_), w, self.l1_ratio, self.fit_intercept)
+        ratio = 0.0 if self.l1_ratio is None else self.l1_ratio
+        require_ratio(l1_ratio=ratio)
+        ratio = {"l1": 1.0, "l2": 0.0}.get(self.penalty, float(ratio))
+        return (np.inf if self.penalty is None else float(self.C)), ratio
+
+    def _fit_multinomial(self, X: Any, numbers: Any, w: Array, C: float, ratio: float) -> None:
+        from proxlearn.sklearn.multinomial import Multinomial
+
+        model = Multinomial(X, numbers, len(self.classes_), w, ratio, self.fit_intercept)
         start = None
         if self.warm_start and hasattr(self, "coef_"):
             start = model.design.solution(self.coef_, self.intercept_)
-        solution = model.fit(self.C, self.tol, self.max_iter, start)
-        self.coef_: Array
-        self.intercept_: Array
+        solution = model.fit(C, self.tol, max(1, int(self.max_iter)), start)
         self.coef_, self.intercept_ = model.coefficients(solution)
-        self.dual_gap_ = float(solution.gap[0])
+        self.dual_gap_ = model.gap(solution, C)
         self.n_iter_ = solution.iterations.numpy().astype(np.int32)
-        return self
 
 
-def labelled(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any, Array]:
-    """Validated X, class numbers, the classes, and weights with those of the classes in them."""
-    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=np.float64)
-    check_classification_targets(y)
-    classes, numbers = np.unique(y, return_inverse=True)
-    w = sample_weights(sample_weight, X.shape[0])
-    if estimator.class_weight is not None:
-        w = w * compute_class_weight(estimator.class_weight, classes=classes, y=y)[numbers]
-    present = np.unique(numbers[w > 0])
-    if len(present) < 2:
-        raise InputError(f"y holds {len(present)} class; expected samples of at least two classes")
-    return X, numbers, classes, w
+def logistic_limits(estimator: Any) -> Limits:
+    """When a solve stops; no iteration at all is allowed, as in scikit-learn."""
+    require_at_least(0, tol=estimator.tol, max_iter=estimator.max_iter)
+    return Limits(tol=float(estimator.tol), max_iter=int(estimator.max_iter))
 
 
-@dataclass
-class Model:
-    """The problems that one data set makes, for any C; the design is prepared once."""
+def binary(
+    X: Any, numbers: Any, w: Array, ratio: float, fit_intercept: bool, strength: float = 1.0
+) -> Glm:
+    """The problem of classes 0 and 1, or one for each row of weights w (m,) or (folds, m).
 
-    X: Any
-    numbers: Any
-    classes: int
-    w: Array
-    l1_ratio: float
-    fit_intercept: bool
-
-    def __post_init__(self) -> None:
-        used = self.w > 0
-        X, numbers, w = self.X[used], self.numbers[used], self.w[used]
-        self.total = float(w.sum())
-        root = np.sqrt(w / self.total)
-        one = self.fit_intercept
-        whole = self.l1_ratio in (0, 1)
-        self.design = prepare(X, root, centre=one, standardise=whole, intercept=one)
-        self.f = _loss(self.design, numbers, self.classes, root)
-
-    def fit(self, C: float, tol: float, max_iter: int, start: Array | None = None) -> Solution:
-        """The solution for C, from coefficients x (rows, n) or the default start."""
-        problem = Problem(self.f, self._penalty(1 / (C * self.total)), single=True)
-        x0 = None if start is None else start.reshape(1, -1)
-        return certified_smooth(problem, tol, int(max_iter), x0)
-
-    def coefficients(self, solution: Solution) -> tuple[Array, Array]:
-        """coef (rows, n) and intercept (rows,); one row for two classes."""
-        rows = 1 if self.classes == 2 else self.classes
-        coef, intercept = self.design.coefficients(solution.x.numpy().reshape(rows, -1))
-        if not self.fit_intercept:
-            return coef, np.zeros(rows)
-        # A constant added to all classes changes nothing: as in scikit-learn their mean is 0.
-        return coef, intercept - intercept.mean() if rows > 1 else intercept
-
-    def _penalty(self, lam: float) -> Penalty:
-        if lam == 0:
-            return Zero()
-        rows = 1 if self.classes == 2 else self.classes
-        weights = torch.from_numpy(
-            np.tile(self.design.penalty_weights(1 if self.l1_ratio == 1 else 2), rows)
-        )[None]
-        first, second = (
-            torch.tensor([lam * share], dtype=torch.float64)
-            for share in (self.l1_ratio, 1 - self.l1_ratio)
-        )
-        if self.l1_ratio == 1:
-            return L1(first, weights)
-        return ElasticNetPenalty(first, second, weights)
-
-
-def _loss(design: Design, numbers: Any, classes: int, root: Array) -> GLM:
-    roots = torch.from_numpy(root)[None]
-    if classes == 2:
-        return Logistic(design.A, torch.from_numpy(numbers.astype(np.float64))[None], roots)
-    one_hot = np.eye(classes)[numbers].T[None]
-    return Softmax(design.A, torch.from_numpy(np.ascontiguousarray(one_hot)), classes, roots[None])
+    Its objective is scikit-learn's divided by C; `strength` is 1/C.
+    """
+    return describe(
+        X, numbers, "logistic", l1=strength * ratio, l2=strength * (1.0 - ratio),
+        sample_weight=w, intercept=bool(fit_intercept),
+    )  # fmt: skip

@@ -17,9 +17,17 @@ from proxlearn.rules.recurrent import VARIANTS
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """How to train; the defaults are the paper's."""
+    """How to train.
 
-    rule: str = "pa"
+    The defaults are what we advise for a rule of one's own: the compact rule, with the settings
+    that served it best on LASSO (docs/compact.md has the trials). `paper` has the paper's settings.
+
+    >>> config = TrainConfig(steps=300)
+    >>> config.rule, config.loss, config.schedule, config.horizon
+    ('compact', 'log-mean-gap', 'cosine', 40)
+    """
+
+    rule: str = "compact"
     """'compact', which coefficients the paper's LSTM learns (p, a, pa, pba, ...), or a competitor:
     'l2o-dm', 'rnnprop', 'step-lista', 'ada-lista'."""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -28,14 +36,14 @@ class TrainConfig:
     """Minibatches."""
     batch: int = 64
     """Problems in a minibatch, on each rank."""
-    horizon: int = 100
-    """Iterations on each minibatch."""
+    horizon: int = 40
+    """Iterations on each minibatch: as many as will be wanted of the rule."""
     unroll: int = 20
     """Iterations in a segment: backpropagation and an Adam step after each."""
     lr: float = 1e-2
-    schedule: str = "constant"
+    schedule: str = "cosine"
     """'constant', or 'cosine' from lr to 0 over the steps."""
-    loss: str = "objective"
+    loss: str = "log-mean-gap"
     """'objective': the mean of F(y_k), the paper's. 'log-gap': the mean of
     log((F(y_k) - F*)/F* + floor), which weighs every decade of accuracy alike.
     'log-mean-gap': the logarithm after the mean over the problems, so that the slowest count."""
@@ -43,7 +51,7 @@ class TrainConfig:
     """Relative accuracy below which the log-gap loss sees no difference."""
     reference: int = 400
     """Iterations of FISTA with restart that the losses with a gap take F* from."""
-    warmup: int = 0
+    warmup: int = 10
     """Steps over which the horizon grows from one segment to its full length."""
     clip: float | None = 1.0
     """Largest norm of the gradient; None for no limit."""
@@ -85,10 +93,15 @@ class TrainConfig:
             raise unknown("rule", self.rule, rules)
 
     @classmethod
-    def compact(cls, **changes: Any) -> "TrainConfig":
-        """What suits the compact rule: a loss in decades, a falling step, a growing horizon."""
-        preset = {"rule": "compact", "loss": "log-gap", "schedule": "cosine", "warmup": 10}
-        return cls(**{**preset, **changes})
+    def paper(cls, **changes: Any) -> "TrainConfig":
+        """The paper's settings, with these changes.
+
+        >>> config = TrainConfig.paper(rule="pba")
+        >>> config.rule, config.loss, config.schedule, config.horizon
+        ('pba', 'objective', 'constant', 100)
+        """
+        preset = {"rule": "pa", "loss": "objective", "schedule": "constant"}
+        return cls(**{**preset, "horizon": 100, "warmup": 0, **changes})
 
     def new_rule(self) -> Learnable:
         """The rule with fresh weights drawn from the seed."""

@@ -16,6 +16,7 @@ from proxlearn.families import Family
 from proxlearn.solver import solve
 from proxlearn.training.config import TrainConfig
 from proxlearn.training.loop import Report, train
+from proxlearn.watch import Watch
 
 FRESH_SEED = 2**40
 """Seed of the problems on which a trained rule is compared: no training draws from it."""
@@ -34,6 +35,7 @@ def train_from_options(
 ) -> tuple[Learned | None, Family]:
     """Train as the texts say; options that are None keep their defaults.
 
+    The defaults are those of `TrainConfig` for the compact rule and the paper's for other rules.
     `checks.check_train` refuses wrong arguments beforehand, without importing PyTorch.
 
     Returns the optimizer, or None on a rank that does not report, and the family.
@@ -41,19 +43,21 @@ def train_from_options(
     chosen = sized(families.get(family), sizes)
     given = {name: value for name, value in options.items() if value is not None}
     given["settings"] = dict(_pair(text) for text in settings)
-    make = TrainConfig.compact if given.get("rule") == "compact" else TrainConfig
+    make = TrainConfig if given.get("rule", "compact") == "compact" else TrainConfig.paper
     learned = train(chosen, make(**given), out=out, resume=resume, device=device, watch=watch)
     reports = os.environ.get("RANK", "0") == "0"
     return (learned if reports else None), chosen
 
 
-def compare_trained(name: str, learned: Learned, family: Family, count: int = 64) -> Comparison:
+def compare_trained(
+    name: str, learned: Learned, family: Family, count: int = 64, watch: Watch | None = None
+) -> Comparison:
     """The trained rule beside FISTA with restart on fresh problems of its family."""
     problem = family.sample(count, FRESH_SEED)
     named = {"fista-restart": optimizers.get("fista-restart"), Path(name).stem: learned}
     # Some members of wide families are not certified to the digits that `optimum` insists on.
     best = solve(problem.to(torch.float64), "fista-restart", tol=1e-9, max_iter=3000).objective
-    return compare(problem, named, 100, best)
+    return compare(problem, named, 100, best, watch=watch)
 
 
 def sized(family: Family, texts: Sequence[str]) -> Family:

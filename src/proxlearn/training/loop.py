@@ -66,7 +66,7 @@ def train(
 
     >>> import proxlearn as pl
     >>> family = pl.families.GaussianLasso(m=10, n=20, nonzeros=2)
-    >>> config = pl.TrainConfig(rule="compact", steps=2, horizon=10, unroll=10, batch=4)
+    >>> config = pl.TrainConfig(steps=2, horizon=10, unroll=10, batch=4)
     >>> pl.train(family, config).card["status"]
     'finished'
     """

@@ -5,8 +5,8 @@ from dataclasses import replace
 from proxlearn.families import Family, GaussianLasso, GaussianLogistic, General, WideLogistic
 from proxlearn.training import TrainConfig
 
-PAPER = TrainConfig(schedule="cosine")
-"""The paper's setting (500 minibatches of 64, horizon 100 in segments of 20, Adam from 1e-2)."""
+PAPER = TrainConfig.paper(schedule="cosine")
+"""The paper's: 500 minibatches of 64, horizon 100 in segments of 20; Adam, falling from 1e-2."""
 LOGISTIC = replace(PAPER, settings={"activation": "softplus"})
 ABLATION = replace(PAPER, steps=100)
 """A fifth of the paper's minibatches, on problems of 100x200: for the ablation's comparisons."""
@@ -16,10 +16,11 @@ SMALL_LASSO = GaussianLasso(m=100, n=200, nonzeros=20)
 
 BLACK_BOX = replace(PAPER, steps=150, batch=16)
 """For the black-box competitors: fewer problems a minibatch, of the size they are tested on."""
-UNROLLED = TrainConfig(schedule="cosine", steps=150, batch=32, horizon=20)
+UNROLLED = TrainConfig.paper(schedule="cosine", steps=150, batch=32, horizon=20)
 """For the unrolled competitors: all 20 layers in one segment."""
 
-WIDE = TrainConfig.compact(
+WIDE = TrainConfig(
+    loss="log-gap",
     steps=400,
     batch=32,
     horizon=300,
@@ -53,9 +54,7 @@ RECIPES: dict[str, tuple[Family, TrainConfig]] = {
     "lasso-ada-lista": (GaussianLasso(), replace(UNROLLED, rule="ada-lista", lr=2e-3)),
     "lasso": (
         GaussianLasso(),
-        TrainConfig.compact(
-            steps=800, horizon=40, loss="log-mean-gap", floor=1e-7, settings={"hidden": 24}
-        ),
+        TrainConfig(steps=800, floor=1e-7, settings={"hidden": 24}),
     ),
     # The logistic loss is flatter than its bound L where margins are large: p may be larger.
     "logistic": (

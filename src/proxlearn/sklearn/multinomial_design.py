@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from proxlearn.arrays import to_operator
-from proxlearn.errors import InputError
 from proxlearn.operators import Dense, Operator, Sparse
 
 Array = npt.NDArray[np.float64]
@@ -135,16 +134,3 @@ def _sparse(X: Any, root: Array, centre: bool, standardise: bool, intercept: boo
         assert isinstance(operator, Sparse)
         operator = SparsePlusOuter(operator, torch.from_numpy(root), torch.from_numpy(right))
     return Design(operator, offset, scale, intercept)
-
-
-def sample_weights(sample_weight: Any, samples: int) -> Array:
-    """Validated weights of the samples, (m,); ones by default."""
-    w = np.ones(samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    w = np.full(samples, w) if w.ndim == 0 else w
-    if w.shape != (samples,):
-        raise InputError(f"sample_weight has shape {w.shape}; expected ({samples},), one a sample")
-    if not np.isfinite(w).all() or (w < 0).any():
-        raise InputError("sample_weight holds negative or infinite values; expected weights >= 0")
-    if not w.any():
-        raise InputError("every sample_weight is zero; expected at least one above 0")
-    return w

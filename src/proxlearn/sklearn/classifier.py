@@ -1,0 +1,93 @@
+"""What the classifiers share: labels and their weights, predictions from coefficients."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from scipy.special import expit, log_softmax, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from proxlearn.errors import InputError
+from proxlearn.sklearn.fitting import Array, linear_prediction, sample_weights, validated
+
+
+class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Predictions from `coef_`, `intercept_` and `classes_`."""
+
+    coef_: Any
+    intercept_: Any
+    classes_: Any
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores X coef_^T + intercept_, (m,) for two classes, otherwise (m, C)."""
+        scores = linear_prediction(self, X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> Any:
+        """The likeliest class of each sample, (m,)."""
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(1)
+        return self.classes_[best]
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes, (m, C)."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        return softmax(scores, axis=1)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of the probabilities, (m, C)."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([-np.logaddexp(0, scores), -np.logaddexp(0, -scores)])
+        return log_softmax(scores, axis=1)
+
+    def sparsify(self) -> Any:
+        """Keep `coef_` as a sparse matrix: predictions are faster where it has few entries."""
+        check_is_fitted(self)
+        self.coef_ = scipy.sparse.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Any:
+        """Keep `coef_` as an array, as `fit` leaves it."""
+        check_is_fitted(self)
+        if scipy.sparse.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def labelled(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any, Array]:
+    """Validated X, class numbers, the classes, and weights with those of the classes in them."""
+    X, y = validated(estimator, X, y)
+    if y.dtype.kind not in "biu":
+        check_classification_targets(y)
+    classes, numbers = np.unique(y, return_inverse=True)
+    w = sample_weights(sample_weight, X.shape[0])
+    w = np.ones(X.shape[0]) if w is None else w
+    present = int((np.bincount(numbers, weights=w) > 0).sum())
+    if estimator.class_weight is not None:
+        w = w * _class_weights(estimator.class_weight, classes, y, numbers, w)[numbers]
+    if present < 2:
+        raise InputError(
+            f"y holds {present} class; expected samples of at least two classes with weights > 0"
+        )
+    return X, numbers, classes, w
+
+
+def _class_weights(class_weight: Any, classes: Any, y: Any, numbers: Any, w: Array) -> Array:
+    """A weight for each class, (C,); "balanced" makes the sums of the classes' weights equal."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        sums = np.bincount(numbers, weights=w)
+        weights: Array = w.sum() / (len(classes) * np.where(sums > 0, sums, np.inf))
+    else:
+        weights = compute_class_weight(class_weight, classes=classes, y=y)
+    return weights

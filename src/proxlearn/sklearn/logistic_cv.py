@@ -1,0 +1,331 @@
+"""LogisticRegressionCV: the weight of the penalty chosen on held-out folds."""
+
+import numbers
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from proxlearn.errors import InputError, unknown
+from proxlearn.sklearn.classifier import LinearClassifier, labelled
+from proxlearn.sklearn.fitting import (
+    Array,
+    require_at_least,
+    require_ratio,
+    thread_count,
+    warn_unless_solved,
+)
+from proxlearn.sklearn.folds import Fold, path_predictions, split, training_weights
+from proxlearn.sklearn.logistic import PENALTIES, LogisticRegression, binary, logistic_limits
+from proxlearn.sklearn.ridge import path, solve
+
+Paths = tuple[Array, Array, npt.NDArray[np.int64]]
+"""coefs (folds, Cs, rows, n + 1) with the intercept last, scores (folds, Cs), and iterations."""
+
+
+class LogisticRegressionCV(LinearClassifier):
+    """`LogisticRegression` with the C and the l1_ratio that score best on held-out folds.
+
+    For two classes the path over C of each fold keeps the working set from one C to the next, and
+    every problem of it is certified.
+
+    Parameters
+    ----------
+    Cs : int or array, default=10
+        Number of values from 1e-4 to 1e4, or the values.
+    l1_ratios : array, default=(0.0,)
+        Shares of the l1 norm in the penalty, from 0 to 1, among which one is chosen.
+    fit_intercept : bool, default=True
+        Whether a constant is fitted. It is never penalised.
+    cv : int, splitter or iterable, optional
+        Folds, as in scikit-learn; 5 stratified ones by default.
+    dual : bool, default=False
+        Without effect.
+    penalty : {"l1", "l2", "elasticnet"}, optional
+        The older way to say `l1_ratios=[1]`, `l1_ratios=[0]`, and `l1_ratios` as given.
+    scoring : str or callable, optional
+        A scorer of scikit-learn; accuracy by default.
+    solver : str, default="lbfgs"
+        Without effect: every penalty has the same solver.
+    tol : float, default=1e-6
+        Largest duality gap of each fit, relative to its objective.
+    max_iter : int, default=10000
+        Largest number of working sets of each fit, or of iterations for more than two classes.
+    class_weight : dict or "balanced", optional
+        Weights of the classes.
+    n_jobs : int, optional
+        Number of threads that share the folds; 1 by default, -1 for all processors.
+    verbose : int, default=0
+        Without effect.
+    refit : bool, default=True
+        Whether all samples are fitted with the chosen C and l1_ratio. Otherwise `coef_`,
+        `intercept_`, `C_` and `l1_ratio_` are means over the folds of what is best in each.
+    intercept_scaling : float, default=1
+        Without effect, since the intercept is not penalised.
+    random_state : object, default=None
+        Without effect: the solver draws no random numbers.
+    use_legacy_attributes : bool, default=False
+        Whether `scores_`, `coefs_paths_`, `n_iter_`, `C_` and `l1_ratio_` have the shapes of
+        scikit-learn before version 1.10, the first two as dictionaries by class.
+
+    Attributes
+    ----------
+    classes_ : array (classes,)
+        The labels.
+    C_, l1_ratio_ : float
+        What was chosen.
+    Cs_ : array (Cs,)
+        The values of C, smallest first.
+    l1_ratios_ : array (l1_ratios,)
+        The shares of l1.
+    scores_ : array (folds, l1_ratios, Cs)
+        Scores on the held-out samples.
+    coefs_paths_ : array (folds, l1_ratios, Cs, rows, n + 1)
+        Coefficients of every fit, with its intercept last where there is one.
+    n_iter_ : array (folds, l1_ratios, Cs)
+        Numbers of working sets, at least 1.
+    coef_ : array (1, n) or (classes, n)
+        Coefficients of the fit to all samples.
+    intercept_ : array (1,) or (classes,)
+        Its constants.
+    dual_gap_ : float
+        Upper bound on the distance of its objective to the minimum; NaN without `refit`.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : array (n,)
+        Their names, where all are strings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from proxlearn.sklearn import LogisticRegressionCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LogisticRegressionCV(l1_ratios=[1.0], cv=5).fit(scale(X), y)
+    >>> model.scores_.shape, round(model.score(scale(X), y), 2)
+    ((5, 1, 10), 0.99)
+    """
+
+    C_: Any
+    l1_ratio_: Any
+    scores_: Any
+    coefs_paths_: Any
+    n_iter_: Any
+
+    def __init__(
+        self,
+        *,
+        Cs: Any = 10,
+        l1_ratios: Any = (0.0,),
+        fit_intercept: bool = True,
+        cv: Any = None,
+        dual: bool = False,
+        penalty: Any = "deprecated",
+        scoring: Any = None,
+        solver: str = "lbfgs",
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        verbose: Any = 0,
+        refit: bool = True,
+        intercept_scaling: float = 1.0,
+        random_state: Any = None,
+        use_legacy_attributes: bool = False,
+    ):
+        self.Cs = Cs
+        self.l1_ratios = l1_ratios
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.dual = dual
+        self.penalty = penalty
+        self.scoring = scoring
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.refit = refit
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state
+        self.use_legacy_attributes = use_legacy_attributes
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Choose C and l1_ratio on held-out folds, then fit all samples.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (m, n)
+        y : array (m,)
+            Labels.
+        sample_weight : array (m,), optional
+            Weights >= 0, in the fits and in the scores.
+
+        Returns
+        -------
+        self
+        """
+        logistic_limits(self)
+        self.l1_ratios_, self.Cs_ = self._ratios(), self._grid()
+        X, numbers_, self.classes_, w = labelled(self, X, y, sample_weight)
+        folds = split(self.cv, X, numbers_, classifier=True)
+        weights = training_weights(folds, w, X.shape[0])
+        self._require_classes(numbers_, weights)
+        two = len(self.classes_) == 2
+        paths_of = self._binary_paths if two else self._multinomial_paths
+        given = None if sample_weight is None else np.asarray(sample_weight)
+        paths = [paths_of(X, numbers_, weights, folds, given, ratio) for ratio in self.l1_ratios_]
+        coefs, self.scores_, self.n_iter_ = (
+            np.stack(parts, axis=1) for parts in zip(*paths, strict=True)
+        )
+        self.coefs_paths_ = coefs if self.fit_intercept else coefs[..., :-1]
+        if self.refit:
+            self._refit(X, numbers_, w)
+        else:
+            self._average(coefs)
+        if self.use_legacy_attributes:
+            self._use_legacy_attributes()
+        return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The score of predictions by `scoring`, accuracy by default.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (m, n)
+        y : array (m,)
+            Labels.
+        sample_weight : array (m,), optional
+
+        Returns
+        -------
+        float
+        """
+        from sklearn.metrics import get_scorer
+
+        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(get_scorer(self.scoring or "accuracy")(self, X, y, **given))
+
+    def _ratios(self) -> Array:
+        """The shares of l1, whichever way they are spelled."""
+        if self.penalty not in PENALTIES[:-1]:
+            raise unknown("penalty", self.penalty, PENALTIES[1:-1])
+        if self.penalty in ("l1", "l2"):
+            return np.array([1.0 if self.penalty == "l1" else 0.0])
+        given = (0.0,) if self.l1_ratios is None else self.l1_ratios
+        ratios = np.atleast_1d(np.asarray(given, dtype=np.float64))
+        for ratio in ratios:
+            require_ratio(l1_ratios=ratio)
+        return ratios
+
+    def _grid(self) -> Array:
+        """The values of C, smallest first."""
+        if isinstance(self.Cs, numbers.Integral):
+            require_at_least(1, Cs=self.Cs)
+            return np.logspace(-4, 4, int(self.Cs))
+        Cs = np.sort(np.asarray(self.Cs, dtype=np.float64))
+        if Cs.ndim != 1 or not len(Cs) or not (Cs > 0).all():
+            raise InputError(f"Cs is {self.Cs!r}; expected a number of values, or some > 0")
+        return Cs
+
+    def _require_classes(self, labels: Any, weights: Array) -> None:
+        """Every fold must fit samples of every class."""
+        C = len(self.classes_)
+        sums = np.stack([np.bincount(labels, weights=row, minlength=C) for row in weights])
+        if not (sums > 0).all():
+            raise InputError(f"a fold lacks one of the {C} classes; use fewer folds or another cv")
+
+    def _binary_paths(
+        self, X: Any, labels: Any, weights: Array, folds: list[Fold], given: Any, ratio: float
+    ) -> Paths:
+        limits = logistic_limits(self)
+        glm = binary(X, labels, weights, ratio, self.fit_intercept)
+        threads = thread_count(self.n_jobs)
+        answers = path(glm, 1.0 / self.Cs_, limits, threads)
+        warn_unless_solved(answers, limits.tol, stacklevel=4)
+        coefs = np.stack([answer.x for answer in answers], axis=1)[:, :, None]
+        constants = np.stack([answer.intercept for answer in answers], axis=1)[..., None, None]
+        counts = np.stack([np.maximum(answer.iterations, 1) for answer in answers], axis=1)
+        coefs = np.concatenate([coefs, constants], axis=-1)
+        if self.scoring is None or (isinstance(self.scoring, str) and self.scoring == "accuracy"):
+            scores = np.empty(counts.shape)
+            for k, (_, test) in enumerate(folds):
+                right = (path_predictions(X, answers, k, test) > 0) == labels[test, None]
+                held_out = None if given is None else given[test]
+                scores[k] = np.average(right, axis=0, weights=held_out)
+        else:
+            scores = self._scores(X, labels, coefs, folds, given)
+        return coefs, scores, counts
+
+    def _multinomial_paths(
+        self, X: Any, labels: Any, weights: Array, folds: list[Fold], given: Any, ratio: float
+    ) -> Paths:
+        from proxlearn.sklearn.multinomial import Multinomial
+
+        C, n = len(self.classes_), X.shape[1]
+        coefs = np.empty((len(folds), len(self.Cs_), C, n + 1))
+        counts = np.empty((len(folds), len(self.Cs_)), dtype=np.int64)
+        for k, row in enumerate(weights):
+            model, start = Multinomial(X, labels, C, row, ratio, self.fit_intercept), None
+            for i, value in enumerate(self.Cs_):
+                solution = model.fit(value, self.tol, max(1, int(self.max_iter)), start)
+                start = solution.x.numpy()
+                coefs[k, i, :, :-1], coefs[k, i, :, -1] = model.coefficients(solution)
+                counts[k, i] = int(solution.iterations)
+        return coefs, self._scores(X, labels, coefs, folds, given), counts
+
+    def _scores(self, X: Any, labels: Any, coefs: Array, folds: list[Fold], given: Any) -> Array:
+        """Scores of coefficients on held-out samples, (folds, Cs), by a scorer of scikit-learn."""
+        from sklearn.metrics import get_scorer
+
+        scorer = get_scorer(self.scoring or "accuracy")
+        fitted = LogisticRegression()
+        fitted.classes_, fitted.n_features_in_ = self.classes_, X.shape[1]
+        scores = np.empty(coefs.shape[:2])
+        for k, (_, test) in enumerate(folds):
+            held_out, truth = X[test], self.classes_[labels[test]]
+            options = {} if given is None else {"sample_weight": given[test]}
+            for i in range(len(self.Cs_)):
+                fitted.coef_, fitted.intercept_ = coefs[k, i, :, :-1], coefs[k, i, :, -1]
+                scores[k, i] = scorer(fitted, held_out, truth, **options)
+        return scores
+
+    def _refit(self, X: Any, labels: Any, w: Array) -> None:
+        best = np.unravel_index(self.scores_.mean(0).argmax(), self.scores_.shape[1:])
+        self.l1_ratio_, self.C_ = float(self.l1_ratios_[best[0]]), float(self.Cs_[best[1]])
+        if len(self.classes_) > 2:
+            from proxlearn.sklearn.multinomial import Multinomial
+
+            classes = len(self.classes_)
+            model = Multinomial(X, labels, classes, w, self.l1_ratio_, self.fit_intercept)
+            solution = model.fit(self.C_, self.tol, max(1, int(self.max_iter)))
+            self.coef_, self.intercept_ = model.coefficients(solution)
+            self.dual_gap_ = model.gap(solution, self.C_)
+            return
+        limits = logistic_limits(self)
+        glm = binary(X, labels, w, self.l1_ratio_, self.fit_intercept, 1.0 / self.C_)
+        answer = solve(glm, limits=limits)
+        warn_unless_solved(answer, limits.tol, stacklevel=4)
+        self.coef_, self.intercept_ = answer.x, answer.intercept
+        self.dual_gap_ = float(answer.gap[0]) * self.C_
+
+    def _average(self, coefs: Array) -> None:
+        """Set the means over the folds of what is best in each."""
+        flat = self.scores_.reshape(len(self.scores_), -1).argmax(1)
+        ratios, Cs = np.unravel_index(flat, self.scores_.shape[1:])
+        mean = coefs[np.arange(len(flat)), ratios, Cs].mean(0)
+        self.coef_, self.intercept_ = mean[:, :-1], mean[:, -1]
+        self.C_, self.l1_ratio_ = float(self.Cs_[Cs].mean()), float(self.l1_ratios_[ratios].mean())
+        self.dual_gap_ = float("nan")
+
+    def _use_legacy_attributes(self) -> None:
+        rows = self.coefs_paths_.shape[3]
+        names = self.classes_[1:] if rows == 1 else self.classes_
+        scores = self.scores_.swapaxes(1, 2)
+        paths = self.coefs_paths_.transpose(3, 0, 2, 1, 4)
+        self.scores_ = {name: scores.copy() for name in names}
+        self.coefs_paths_ = dict(zip(names, paths, strict=True))
+        self.n_iter_ = self.n_iter_.swapaxes(1, 2)[None]
+        self.C_ = np.full(rows, self.C_)
+        self.l1_ratio_ = np.full(rows, self.l1_ratio_)
