@@ -104,7 +104,7 @@ def optimum(
     >>> optimum(pl.lasso([[1.0, 0.0], [0.0, 1.0]], [3.0, 0.5], lam=1.0))
     tensor([2.6250], dtype=torch.float64)
     """
-    require_problem(problem)
+    problem = require_problem(problem).in_tensors()
     values, gaps, missed = [], [], []
     for first in range(0, problem.batch, BLOCK):
         part = _block(problem, first).to(torch.float64)
@@ -146,7 +146,7 @@ def compare(
     >>> result.iterations_to("fista-restart", 1e-2) < result.iterations_to("ista", 1e-2)
     True
     """
-    require_problem(problem)
+    problem = require_problem(problem).in_tensors()
     named = _named(optimizers)
     problem.lipschitz()
     parts = 1 + len(named)

@@ -99,6 +99,10 @@ class Problem:
         """Where the problem is stored and solved."""
         return self.f.like.device
 
+    def in_tensors(self) -> "Problem":
+        """The same problem, whose answers are tensors."""
+        return Problem(self.f, self.r, self.single) if self.numpy else self
+
     def replaced(self, f: "Smooth | None" = None, r: "Penalty | None" = None) -> "Problem":
         """The problem with another f or another r."""
         f, r = self.f if f is None else f, self.r if r is None else r
@@ -198,10 +202,11 @@ class Problem:
         return residual(self, e)
 
 
-def require_problem(value: Any) -> None:
-    """Refuses what is no problem; a matrix above all."""
+def require_problem(value: Any) -> Problem:
+    """The problem itself; what is none, a matrix above all, is refused."""
     if not isinstance(value, Problem):
         raise InputError(
             f"problem is of type {type(value).__name__}; expected a Problem: make one of the data, "
             "as in proxlearn.lasso(A, b, lam)"
         )
+    return value

@@ -37,7 +37,7 @@ def _batch(settings: str, optimizer: str, dtype: torch.dtype, engine: str | None
     extra, optimizer = chosen(pl.solve, engine), method(optimizer, engine)
 
     def solve(problem: pl.Problem, tol: float) -> np.ndarray:
-        return pl.solve(problem, optimizer, tol=tol, max_iter=MAX_ITER, **extra).x.numpy()
+        return np.asarray(pl.solve(problem, optimizer, tol=tol, max_iter=MAX_ITER, **extra).x)
 
     return Variant(settings, lambda task: _prepared(task, dtype, engine), solve, whole=True)
 
@@ -53,11 +53,11 @@ def _path(settings: str, optimizer: str, dtype: torch.dtype, engine: str | None)
     extra, optimizer = chosen(pl.path, engine), method(optimizer, engine)
 
     def prepare(task: Task):
-        return _prepared(task, dtype, engine), torch.from_numpy(task.lam).to(dtype)
+        return _prepared(task, dtype, engine), task.lam
 
     def solve(prepared, tol: float) -> np.ndarray:
         problem, lams = prepared
         found = pl.path(problem, lams, optimizer=optimizer, tol=tol, max_iter=MAX_ITER, **extra)
-        return found.x.reshape(len(lams), -1).numpy()
+        return np.asarray(found.x).reshape(len(lams), -1)
 
     return Variant(settings, prepare, solve, whole=True)
