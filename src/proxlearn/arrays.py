@@ -264,9 +264,11 @@ def to_rows(name: str, value: Any, width: int, like: Any) -> Any:
 
 def _as(name: str, array: Any, like: Matrix) -> Any:
     """The array in A's library, precision and place, if the precision can hold the numbers."""
+    if like.in_numpy and isinstance(array, np.ndarray) and array.dtype == like.dtype:
+        return array
     with np.errstate(over="ignore"):
         moved = like.cast(array)
-    if str(moved.dtype)[-2:] != str(array.dtype)[-2:] and not _all_finite(moved):
+    if moved.dtype.itemsize != array.dtype.itemsize and not _all_finite(moved):
         raise InputError(
             f"{name} holds {float(abs(array).max()):g}, which is infinite in A's precision, "
             f"{like.precision}; scale the problem, or give A in float64"

@@ -15,6 +15,8 @@ from proxlearn.solution import Solution, SolutionPath, Status
 
 Array = npt.NDArray[np.float64]
 
+BY_NUMBER = tuple(Status(name) for name in STATUSES)
+
 BLOCK = 2**20
 """Entries of A that are converted to float64 at a time, 8 MiB."""
 
@@ -169,8 +171,8 @@ def workers(threads: int | None) -> int:
 def statuses(answer: Answer) -> tuple[Status, ...]:
     """The statuses of the instances; numbers that float64 cannot hold solve nothing."""
     finite = np.isfinite(answer.objective) & np.isfinite(answer.x).all(-1)
-    found = zip(answer.status, finite, strict=True)
-    return tuple(Status(STATUSES[s]) if f else Status.NUMERICAL_ERROR for s, f in found)
+    found = zip(answer.status.tolist(), finite.tolist(), strict=True)
+    return tuple(BY_NUMBER[s] if f else Status.NUMERICAL_ERROR for s, f in found)
 
 
 def in_library(problem: Problem, answer: Answer) -> Answer:

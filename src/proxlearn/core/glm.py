@@ -267,7 +267,7 @@ def _layout(A: Any) -> Any:
 
 def _each(one: Callable[[int], Any], batch: int, threads: int) -> list[Any]:
     """`one` of every problem, by several threads where there are several problems."""
-    workers = min(threads, batch, os.cpu_count() or 1)
+    workers = 1 if min(threads, batch) == 1 else min(threads, batch, os.cpu_count() or 1)
     if workers <= 1:
         return [one(i) for i in range(batch)]
     pool = ThreadPoolExecutor(workers)
