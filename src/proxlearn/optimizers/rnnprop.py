@@ -1,12 +1,15 @@
 """L2O-RNNprop (Lv et al., 2017): an LSTM on Adam's normalised gradient and momentum."""
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import elu
 
+from proxlearn.errors import unknown
 from proxlearn.optimizers.learned import LearnedUpdate, NetworkSettings
 from proxlearn.rules.learned import uniform
 from proxlearn.rules.lstm import Hidden, Lstm, linear
@@ -23,27 +26,53 @@ class Memory(NamedTuple):
     hidden: Hidden
 
 
-class RnnProp(LearnedUpdate):
-    """u = SCALE * tanh(W LSTM(g/sqrt(v), m/sqrt(v)) + bias), for every coordinate."""
+INPUT_LAYERS = ("none", "elu")
 
+
+@dataclass(frozen=True)
+class RnnPropSettings(NetworkSettings):
+    """Whether there is a layer before the LSTM, beside the sizes of the LSTM."""
+
+    input_layer: str = "none"
+    """'none': the LSTM reads the two normalised quantities. 'elu': as published, by Lv et al. and
+    in the paper's code, a linear layer with ELU makes `hidden` features of them first."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.input_layer not in INPUT_LAYERS:
+            raise unknown("input_layer", self.input_layer, INPUT_LAYERS)
+
+
+class RnnProp(LearnedUpdate):
+    """u = SCALE * tanh(W LSTM(input layer(g/sqrt(v), m/sqrt(v))) + bias), for every coordinate."""
+
+    Settings = RnnPropSettings
     name = "rnnprop"
 
-    def __init__(self, settings: NetworkSettings, generator: torch.Generator | None = None):
+    def __init__(self, settings: RnnPropSettings, generator: torch.Generator | None = None):
         super().__init__(settings)
-        self.cells = Lstm(2, settings.hidden, settings.layers, generator)
-        draw = partial(uniform, generator, 1 / math.sqrt(settings.hidden))
-        self.head_weight, self.head_bias = draw(1, settings.hidden), draw(1, 1)
+        H = settings.hidden
+        layered = settings.input_layer == "elu"
+        if layered:
+            first = partial(uniform, generator, 1 / math.sqrt(2))
+            self.input_weight, self.input_bias = first(H, 2), first(H, 1)
+        self.cells = Lstm(H if layered else 2, H, settings.layers, generator)
+        draw = partial(uniform, generator, 1 / math.sqrt(H))
+        self.head_weight, self.head_bias = draw(1, H), draw(1, 1)
 
-    def start(self, x0: Tensor) -> Memory:
+    def start(self, x0: Tensor, hidden: Hidden) -> Memory:
         zero = torch.zeros_like(x0)
-        return Memory(zero, zero, self.cells.zero(x0))
+        return Memory(zero, zero, hidden)
 
-    def forward(self, g: Tensor, k: int, memory: Memory) -> tuple[Tensor, Memory]:
+    def forward(self, g: Tensor, x: Tensor, k: int, memory: Memory) -> tuple[Tensor, Memory]:
         m = BETA * memory.m + (1 - BETA) * g
         v = BETA * memory.v + (1 - BETA) * g.square()
         unbias = 1 - BETA ** (k + 1)
         size = (v / unbias).sqrt() + 1e-8
         inputs = torch.stack([g / size, m / unbias / size], 1)
+        if self.settings.input_layer == "elu":
+            inputs = inputs.to(self.input_weight.dtype)
+            inputs = elu(linear(self.input_weight, inputs, self.input_bias))
         out, hidden = self.cells.step(inputs, memory.hidden)
         u = SCALE * torch.tanh(linear(self.head_weight, out, self.head_bias)[:, 0])
         return u, Memory(m, v, hidden)
