@@ -9,13 +9,19 @@ import pytest
 import torch
 
 import proxlearn as pl
-from proxlearn.experiments import presets, trainings
+from proxlearn import experiments, tuning
+from proxlearn.experiments import methods, presets, runner, trainings
+from proxlearn.experiments.base import FromFamily, Setting
 from proxlearn.experiments.presets import CORRECTED, PUBLISHED
+from proxlearn.experiments.steps import published_step
 from proxlearn.experiments.trainings import TRAININGS, Planned
+from proxlearn.optimizers import Adam
+from proxlearn.report import parquet
 from proxlearn.training.loop import Training
 from proxlearn.training.ranks import Ranks
 from proxlearn.training.snapshot import describe_config
 from proxlearn.zoo.recipes import RECIPES
+from tiny_experiment import tiny
 
 SOURCE = Path(pl.__file__).parent
 
@@ -156,3 +162,52 @@ def test_the_command_goes_on_past_a_damaged_checkpoint(tmp_path, capsys, two):
     assert (tmp_path / f"{two[1]}.safetensors").exists()
     assert trainings.main(["--out", str(tmp_path), "--list"]) == 0
     assert "begun" in capsys.readouterr().out
+
+
+def test_experiments_find_the_weights_of_a_preset_and_say_what_is_not_trained(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PROXLEARN_WEIGHTS", str(tmp_path))
+    lasso = pl.families.GaussianLasso(m=10, n=20, nonzeros=2)
+    config = replace(PUBLISHED.config("lasso", "pa"), steps=1, batch=2, validation=2)
+    for seed in (0, 1):
+        out = tmp_path / f"published-lasso-pa-{seed}.safetensors"
+        pl.train(lasso, replace(config, seed=seed), out=out)
+    names = tuple(f"published-lasso-pa-{seed}" for seed in (0, 1, 2))
+    problems = FromFamily(lasso, "tiny LASSO", "gaussian-lasso")
+    optimizers = ("fista-restart", "published-adamhd", *names)
+    experiment = tiny(settings=(Setting("", problems, optimizers),))
+    quick, paper = (methods.chosen(experiment, None, scale) for scale in ("quick", "paper"))
+    assert quick == optimizers[:3]
+    assert paper == optimizers[:4]
+    assert methods.missing(experiment) == [names[2]]
+    made = methods.made(paper, problems)
+    assert made["published-adamhd"] == Adam(**tuning.PUBLISHED["adamhd"])
+    assert made[names[1]].rule.settings.start == "fresh"
+    card = json.loads(runner.run(experiment, "paper", tmp_path / "out").card.read_text())
+    assert f"Not run, as these are not trained yet: {names[2]}." in card["notes"]
+    assert any("published-adamhd: alpha 0.1, hyper 1e-07" in note for note in card["notes"])
+    rows = parquet.read(tmp_path / "out" / "tiny.parquet")
+    assert set(rows["optimizer"]) == set(paper)
+    card = json.loads(runner.run(experiment, "quick", tmp_path / "quick").card.read_text())
+    assert "The quick scale runs the first seed of every training." in card["notes"]
+    with pytest.raises(pl.InputError, match="needs the models nothing"):
+        methods.chosen(tiny(settings=(Setting("", problems, ("nothing",)),)), None)
+
+
+def test_the_names_in_the_experiments_are_those_of_trainings():
+    for name in experiments.NAMES:
+        for optimizer in experiments.get(name).optimizers():
+            if optimizer.startswith(("published-", "corrected-")):
+                assert optimizer in TRAININGS or optimizer in methods.VALUES
+
+
+def test_a_rule_trained_in_units_of_the_right_step_runs_in_the_published_unit():
+    problem = pl.families.GaussianLogistic(m=30, n=6, nonzeros=3).sample(2, 0)
+    changed = published_step(problem)
+    x0 = torch.zeros(2, 6)
+    norm = 1 / problem.f.A.norm()[:, None]
+    for preset, expected in [(CORRECTED, problem.safe_step()), (PUBLISHED, norm)]:
+        rule = preset.config("logistic", "pa").new_rule()
+        torch.testing.assert_close(rule.init(problem, x0).step, expected)
+        torch.testing.assert_close(rule.init(changed, x0).step, norm)

@@ -3,6 +3,7 @@
 from proxlearn.experiments.base import Experiment, Scale
 from proxlearn.experiments.sources import LOGISTIC, TRAINING_NOTE
 from proxlearn.experiments.steps import both_steps
+from proxlearn.experiments.trainings import BLACK_BOX, SEEDS
 
 OPTIMIZERS = (
     "logistic-pa",
@@ -14,10 +15,14 @@ OPTIMIZERS = (
     "fista-restart",
     "adam",
     "adamhd",
+    *(f"published-logistic-{rule}-{seed}" for rule in ("pa", *BLACK_BOX) for seed in SEEDS),
+    "published-adam",
+    "published-adamhd",
 )
 STEP_NOTE = (
     "The published step takes the norm of A for the Lipschitz constant of the gradient; the right "
-    "one is ||A||^2/(4m). It changes ISTA and FISTA only, so the others are run once."
+    "one is ||A||^2/(4m). It changes ISTA, FISTA and the unit of L2O-PA's p; the other methods of the "
+    "corrected preset are run once, and those of the published preset with the published step."
 )
 
 EXPERIMENT = Experiment(

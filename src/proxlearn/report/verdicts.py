@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.table import Table
 
 from proxlearn.files import replacing
-from proxlearn.report.counts import Count
+from proxlearn.report.counts import Count, Results
 
 FILE = "claims.json"
 YES = "reproduced"
@@ -68,10 +68,28 @@ def joined(*parts: str) -> str:
     return "; ".join(filter(None, parts))
 
 
-def beside_fista(ours: Count, fista: Mapping[str, Count]) -> str:
+def in_each_unit(
+    results: Results, experiment: str, optimizer: str, level: float
+) -> dict[str, Count]:
+    """Iterations of a learned rule with its p in units of 1/L and, as published, of 1/||A||.
+
+    Where the second was not run, the first stands for both: it is our rule at its best.
+    """
+    right, published = (results.to(experiment, step, optimizer, level) for step in STEPS)
+    return {RIGHT: right, PUBLISHED: published if published.measured else right}
+
+
+def each(ours: Mapping[str, Count]) -> str:
+    """A count in words, or both where the unit of p makes a difference."""
+    if len(set(ours.values())) == 1:
+        return str(ours[RIGHT])
+    return f"{ours[RIGHT]}; p in the published unit: {ours[PUBLISHED]}"
+
+
+def beside_fista(ours: Mapping[str, Count], fista: Mapping[str, Count]) -> str:
     """The counts of L2O-PA and of FISTA with each step, in words."""
     counts = "; ".join(f"FISTA, {step}: {count}" for step, count in fista.items())
-    return f"L2O-PA {ours}; {counts}"
+    return f"L2O-PA {each(ours)}; {counts}"
 
 
 def save(verdicts: list[Verdict], folder: Path) -> None:
