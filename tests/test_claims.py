@@ -368,7 +368,7 @@ def test_the_published_step_of_fista_is_compared_with_p_in_the_published_unit(
 ):
     curves = {
         (RIGHT, "logistic-pa"): falling(70, 1000),
-        (PUBLISHED, "logistic-pa"): falling(unit, 1000),
+        (PUBLISHED, "logistic-pa-rescaled"): falling(unit, 1000),
         (RIGHT, "fista"): falling(39, 1000),
         (PUBLISHED, "fista"): falling(378, 1000),
     }
@@ -384,7 +384,7 @@ def test_the_published_step_of_fista_is_compared_with_p_in_the_published_unit(
 def test_converging_within_a_number_may_need_the_published_unit(tmp_path, right, unit, expected):
     curves = {
         (RIGHT, "logistic-pa"): falling(right, 1000),
-        (PUBLISHED, "logistic-pa"): falling(unit, 1000),
+        (PUBLISHED, "logistic-pa-rescaled"): falling(unit, 1000),
     }
     write(tmp_path, "ionosphere", curves)
     found = only(tmp_path, "Ionosphere within")
@@ -408,3 +408,24 @@ def test_trained_on_lasso_in_the_published_unit(tmp_path, unit, expected):
     assert found.verdict == expected
     if unit == 177:
         assert found.ours.startswith("L2O-PA over 1000; p in the published unit: 177; FISTA")
+
+
+def test_the_published_preset_counts_by_the_median_of_its_seeds(tmp_path):
+    curves = {
+        (RIGHT, "logistic-pa"): falling(70, 1000),
+        (PUBLISHED, "logistic-pa-rescaled"): falling(500, 1000),
+        (RIGHT, "fista"): falling(39, 1000),
+        (PUBLISHED, "fista"): falling(378, 1000),
+    }
+    for seed, to in enumerate((None, 12, 30)):
+        curves[PUBLISHED, f"published-logistic-pa-{seed}"] = falling(to, 1000)
+    write(tmp_path, "ionosphere", curves)
+    found = only(tmp_path, "Ionosphere times faster")
+    assert (found.verdict, found.ours) == (ONLY, "right step: 0.557x; published step: 12.6x")
+
+
+def test_the_median_of_two_is_the_later_one():
+    early, late, never = Count(3, 10), Count(8, 10), Count(None, 10)
+    assert verdicts.median([late, early]) == late
+    assert verdicts.median([never, early]) == never
+    assert verdicts.median([never, late, early]) == late

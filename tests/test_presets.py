@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import proxlearn as pl
-from proxlearn import experiments, tuning
+from proxlearn import experiments, tuning, zoo
 from proxlearn.experiments import methods, presets, runner, trainings
 from proxlearn.experiments.base import FromFamily, Setting
 from proxlearn.experiments.presets import CORRECTED, PUBLISHED
@@ -186,7 +186,7 @@ def test_experiments_find_the_weights_of_a_preset_and_say_what_is_not_trained(
     assert made[names[1]].rule.settings.start == "fresh"
     card = json.loads(runner.run(experiment, "paper", tmp_path / "out").card.read_text())
     assert f"Not run, as these are not trained yet: {names[2]}." in card["notes"]
-    assert any("published-adamhd: alpha 0.1, hyper 1e-07" in note for note in card["notes"])
+    assert any("published-adamhd: alpha 0.1, hyper 3.2e-06" in note for note in card["notes"])
     rows = parquet.read(tmp_path / "out" / "tiny.parquet")
     assert set(rows["optimizer"]) == set(paper)
     card = json.loads(runner.run(experiment, "quick", tmp_path / "quick").card.read_text())
@@ -198,6 +198,8 @@ def test_experiments_find_the_weights_of_a_preset_and_say_what_is_not_trained(
 def test_the_names_in_the_experiments_are_those_of_trainings():
     for name in experiments.NAMES:
         for optimizer in experiments.get(name).optimizers():
+            if optimizer.endswith("-rescaled"):
+                assert zoo.has(optimizer.removesuffix("-rescaled"))
             if optimizer.startswith(("published-", "corrected-")):
                 assert optimizer in TRAININGS or optimizer in methods.VALUES
 
@@ -211,3 +213,15 @@ def test_a_rule_trained_in_units_of_the_right_step_runs_in_the_published_unit():
         rule = preset.config("logistic", "pa").new_rule()
         torch.testing.assert_close(rule.init(problem, x0).step, expected)
         torch.testing.assert_close(rule.init(changed, x0).step, norm)
+
+
+def test_a_rescaled_rule_is_the_same_on_its_training_problems_and_another_elsewhere():
+    own, other = pl.load("logistic-pa"), methods.get("logistic-pa-rescaled")
+    assert other.rule.settings.unit == "norm"
+    assert 90 < other.rule.settings.unit_scale < 120  # 4m/||A|| for 1000 x 50 normal numbers
+    family = pl.families.GaussianLogistic()
+    steps = [r.rule.init(family.sample(8, 5), torch.zeros(8, 50)).step for r in (own, other)]
+    torch.testing.assert_close(*steps, rtol=0.1, atol=0)
+    long = replace(family, m=250).sample(8, 5)
+    short, longer = (r.rule.init(long, torch.zeros(8, 50)).step for r in (own, other))
+    assert bool((longer > 1.5 * short).all())

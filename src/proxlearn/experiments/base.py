@@ -48,6 +48,8 @@ def label(name: str) -> str:
         which, bare, seed = preset.groups()
         words = [label(bare), which, *([] if seed is None else [f"seed {seed}"])]
         return ", ".join(words)
+    if name.endswith("-rescaled"):
+        return f"{label(name.removesuffix('-rescaled'))} in units of 1/‖A‖"
     kind = name.partition("-")[2]
     return LABELS.get(name) or KINDS.get(kind) or (f"L2O-{kind.upper()}" if kind else name)
 

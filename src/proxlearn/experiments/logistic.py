@@ -18,11 +18,14 @@ OPTIMIZERS = (
     *(f"published-logistic-{rule}-{seed}" for rule in ("pa", *BLACK_BOX) for seed in SEEDS),
     "published-adam",
     "published-adamhd",
+    "logistic-pa-rescaled",
 )
 STEP_NOTE = (
     "The published step takes the norm of A for the Lipschitz constant of the gradient; the right "
-    "one is ||A||^2/(4m). It changes ISTA, FISTA and the unit of L2O-PA's p; the other methods of the "
-    "corrected preset are run once, and those of the published preset with the published step."
+    "one is ||A||^2/(4m). It changes ISTA, FISTA and L2O-PA trained on LASSO. Methods of the "
+    "published preset are run with the published step, the others with the right one. L2O-PA in "
+    "units of 1/||A|| is the rule of the corrected preset, trained with p in units of 1/L, with p "
+    "in the published unit times a factor that leaves it as it is on the problems of its training."
 )
 
 EXPERIMENT = Experiment(

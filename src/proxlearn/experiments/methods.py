@@ -1,22 +1,31 @@
 """The optimizers of an experiment: which they are, and with which values they are run.
 
 Beside the names that the whole package knows there are those of the presets: published-adam and
-published-adamhd with the values of the authors' code, and the weights of `trainings`.
+published-adamhd with the values of the authors' code, the weights of `trainings`, and
+logistic-pa-rescaled, the shipped rule with p in the paper's unit.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from proxlearn import competitors, tuning, zoo
+from proxlearn import competitors, families, tuning, zoo
 from proxlearn import optimizers as registry
+from proxlearn.checkpoint import Learned, load
 from proxlearn.errors import InputError
 from proxlearn.experiments import weights
 from proxlearn.experiments.base import Experiment, Problems
 from proxlearn.experiments.presets import PUBLISHED
+from proxlearn.experiments.steps import RESCALED
 from proxlearn.experiments.trainings import TRAININGS
 from proxlearn.optimizers import Adam, Optimizer
+from proxlearn.rules.learned import unit_step
 
 VALUES = {f"{PUBLISHED.name}-{name}": values for name, values in PUBLISHED.adam.items()}
 """Adam and AdamHD with the published values, by name."""
+
+
+SAMPLE = 64
+"""Problems of the training family from which the factor between the units is taken."""
 
 
 def missing(experiment: Experiment) -> list[str]:
@@ -25,7 +34,7 @@ def missing(experiment: Experiment) -> list[str]:
 
 
 def _there(name: str) -> bool:
-    known = name in registry.NAMES or name in VALUES or zoo.has(name)
+    known = name in registry.NAMES or name in VALUES or zoo.has(name.removesuffix(RESCALED))
     return known or weights.find(name) is not None
 
 
@@ -78,8 +87,27 @@ def get(name: str) -> Optimizer:
     """The optimizer of a name, also of those that only the experiments know."""
     if name in VALUES:
         return Adam(**VALUES[name])
+    if name.endswith(RESCALED):
+        return rescaled(load(name.removesuffix(RESCALED)))
     found = weights.find(name)
     return registry.get(name if found is None else str(found))
+
+
+def rescaled(learned: Learned) -> Learned:
+    """A rule with p in units of 1/||A|| in place of 1/L, on its training problems the same.
+
+    The unit is c/||A|| with c the mean of ||A||/L over problems that the rule was trained on. On
+    those it changes nothing but the spread of a few percent; elsewhere it decides how long the
+    steps can be.
+    """
+    parameters = dict(learned.card["family"])
+    family = families.NAMES[families.name_of(parameters.pop("name")) or ""](**parameters)
+    problem = family.sample(SAMPLE, 0)
+    factor = float((unit_step(problem, "lipschitz") / unit_step(problem, "norm")).mean())
+    settings = replace(learned.rule.settings, unit="norm", unit_scale=factor)
+    rule = type(learned.rule)(settings)
+    rule.load_state_dict(learned.rule.state_dict())
+    return Learned(rule, learned.card)
 
 
 def made(names: Iterable[str], problems: Problems) -> dict[str, Optimizer]:

@@ -6,7 +6,6 @@ rules choose p in units of 1/||A||. This exists for the experiments alone; optim
 step by a multiple of 1/L are not run with it.
 """
 
-import re
 from dataclasses import dataclass, fields, replace
 
 from torch import Tensor
@@ -16,18 +15,26 @@ from proxlearn.experiments.base import Problems, Setting
 from proxlearn.problem import Problem
 from proxlearn.smooth import Logistic, Softmax
 
+RESCALED = "-rescaled"
+"""Ends the names of rules with p in units of 1/||A|| that were trained in units of 1/L."""
 STEPPED = ("ista", "fista", "fista-restart")
 """Optimizers whose step the convention changes."""
 RIGHT, PUBLISHED = "right step", "published step"
 
 
 def stepped(name: str) -> bool:
-    """Whether the convention changes an optimizer: ISTA, FISTA, and the paper's learned rule.
+    """Whether the step changes an optimizer: ISTA, FISTA, and a rule that was trained on LASSO.
 
-    A rule of the corrected preset, trained with p in units of 1/L, is run with its p in units of
-    1/||A||, as the paper's rules are; one of the published preset has that unit in its settings.
+    For least squares the paper's unit of p is 1/L, so that such a rule can be run with either step.
+    One that was trained on logistic problems with p in units of 1/L takes steps a hundred times
+    too short in units of 1/||A||; `methods` has it with rescaled units.
     """
-    return name in STEPPED or re.fullmatch(r".*-pa(-\d+)?", name) is not None
+    return name in (*STEPPED, "lasso-pa")
+
+
+def published(name: str) -> bool:
+    """Whether an optimizer belongs to the published preset, and is run with its step alone."""
+    return name.startswith("published-") or name.endswith(RESCALED)
 
 
 @dataclass(frozen=True)
@@ -65,8 +72,8 @@ def both_steps(
 
     Methods of the published preset are run with the published step alone.
     """
-    ours = tuple(name for name in optimizers if not name.startswith("published-"))
-    theirs = tuple(n for n in optimizers if stepped(n) or n.startswith("published-"))
+    ours = tuple(name for name in optimizers if not published(name))
+    theirs = tuple(name for name in optimizers if stepped(name) or published(name))
     return (
         Setting(RIGHT, problems, ours, quick=quick),
         Setting(PUBLISHED, problems, theirs, step="published", quick=quick),

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from proxlearn.checks import check_seed
-from proxlearn.errors import unknown
+from proxlearn.errors import InputError, unknown
 from proxlearn.penalties import Penalty
 from proxlearn.problem import Problem
 from proxlearn.rules.learned import UNITS, LearnedRule, check_size, uniform, unit_step
@@ -48,6 +48,8 @@ class RecurrentSettings:
     unit: str = "lipschitz"
     """What p is a multiple of: 'lipschitz', 1/L. 'norm': as in the paper's code, 1/||A|| for a
     logistic or softmax loss and 1/L for least squares."""
+    unit_scale: float = 1.0
+    """A factor of the unit, for weights that were trained in the other one."""
     detach_inputs: bool = False
     """True: as in the paper's code, training treats the inputs of the LSTM as constants."""
     looks_at: str = "y"
@@ -72,6 +74,8 @@ class RecurrentSettings:
         ]:
             if getattr(self, name) not in known:
                 raise unknown(name, getattr(self, name), known)
+        if not self.unit_scale > 0:
+            raise InputError(f"setting unit_scale is {self.unit_scale}; expected a number > 0")
         check_seed(self.start_seed)
         check_size("hidden", self.hidden, 256)
         check_size("layers", self.layers, 8)
@@ -112,7 +116,7 @@ class RecurrentRule(LearnedRule):
         """The LSTM's initial state, and the unit of p."""
         settings = self.settings
         hidden = self.cells.start(settings.start, problem, x0, settings.start_seed)
-        return Memory(hidden, unit_step(problem, settings.unit))
+        return Memory(hidden, settings.unit_scale * unit_step(problem, settings.unit))
 
     def forward(self, view: View, memory: Memory) -> tuple[Coefficients, Memory]:
         """One step of the network for all coordinates."""
