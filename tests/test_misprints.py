@@ -68,7 +68,8 @@ def test_nesterov_as_gradient_descent_with_a_bias():
 
 
 def test_the_multiplier_of_the_simplex_can_be_negative():
-    p = pl.families.NAMES["gaussian-simplex"](m=10, n=4, nonzeros=2).sample(1, 0, dtype=torch.float64)
+    family = pl.families.NAMES["gaussian-simplex"](m=10, n=4, nonzeros=2)
+    p = family.sample(1, 0, dtype=torch.float64)
     v, metric = torch.zeros(1, 4, dtype=torch.float64), torch.full((1, 1), 0.5).double()
     x = p.r.prox(v, metric)
     xi = (v - x) / metric

@@ -17,6 +17,7 @@ from proxlearn.experiments.steps import published_step
 from proxlearn.experiments.trainings import TRAININGS, Planned
 from proxlearn.optimizers import Adam
 from proxlearn.report import parquet
+from proxlearn.report.counts import Results
 from proxlearn.training.loop import Training
 from proxlearn.training.ranks import Ranks
 from proxlearn.training.snapshot import describe_config
@@ -225,3 +226,38 @@ def test_a_rescaled_rule_is_the_same_on_its_training_problems_and_another_elsewh
     long = replace(family, m=250).sample(8, 5)
     short, longer = (r.rule.init(long, torch.zeros(8, 50)).step for r in (own, other))
     assert bool((longer > 1.5 * short).all())
+
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def test_the_page_about_the_paper_quotes_the_rows_of_ionosphere():
+    results = Results(DOCS / "results")
+    said = " ".join((DOCS / "paper.md").read_text("utf-8").split())
+
+    def count(step, name, level):
+        return results.to("ionosphere", step, name, level).value
+
+    levels = (1e-3, 1e-6, 1e-8)
+    ours = [count("published step", "logistic-pa-rescaled", level) for level in levels]
+    assert f"take {ours[0]} / {ours[1]} iterations, and {ours[2]} to 1e-8" in said
+    slow, right = (count(step, "fista", 1e-6) for step in ("published step", "right step"))
+    assert f"{slow / ours[1]:.0f} times fewer than FISTA with the published step" in said
+    assert f"{right / ours[1]:.1f} times fewer than FISTA with the right one" in said
+    both = [
+        [results.to("spambase", step, name, level).value for level in (1e-3, 1e-6)]
+        for step, name in [
+            ("right step", "logistic-pa"),
+            ("published step", "logistic-pa-rescaled"),
+        ]
+    ]
+    assert all(abs(a - b) <= 1 for a, b in zip(*both, strict=True))
+
+
+def test_the_page_about_the_paper_has_the_numbers_of_the_published_preset():
+    said = (DOCS / "paper.md").read_text("utf-8")
+    for rate in (PUBLISHED.rates["lasso"], PUBLISHED.rates["logistic"]):
+        assert f"{rate:.0e}".replace("e-0", "e-") in said
+    for convention in presets.CONVENTIONS:
+        for text in (convention.what, convention.why, convention.where):
+            assert text

@@ -134,8 +134,9 @@ CONVENTIONS = (
     ),
 )
 """Left out, since no method has a size of a batch: the black-box methods get the gradient of the
-batch's mean, and all instances of a batch share AdamHD's alpha. Left out, since they change nothing that can be measured: the factor 0.9999 of every step, the second bias of
-PyTorch's LSTM, and a validation set of 1024 problems (ours has 128)."""
+batch's mean, and all instances of a batch share AdamHD's alpha. Left out, since they change nothing
+that can be measured: the factor 0.9999 of every step, the second bias of PyTorch's LSTM, and a
+validation set of 1024 problems (ours has 128)."""
 
 
 @dataclass(frozen=True)
