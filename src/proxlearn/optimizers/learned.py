@@ -38,6 +38,23 @@ class NetworkSettings:
             raise InputError(f"setting start_scale is {self.start_scale}; expected at least 0")
 
 
+INPUT_LAYERS = ("none", "elu")
+
+
+@dataclass(frozen=True)
+class LayeredSettings(NetworkSettings):
+    """The same with or without a layer before the LSTM."""
+
+    input_layer: str = "none"
+    """'none': the LSTM reads the inputs as they are. 'elu': as RNNprop was published, by Lv et al.
+    and in the paper's code, a linear layer with ELU makes `hidden` features of them first."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.input_layer not in INPUT_LAYERS:
+            raise unknown("input_layer", self.input_layer, INPUT_LAYERS)
+
+
 class LearnedUpdate(Learnable):
     """x+ = x + u, where a network chooses u from a subgradient g of F at x.
 

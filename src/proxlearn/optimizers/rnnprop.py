@@ -1,7 +1,6 @@
 """L2O-RNNprop (Lv et al., 2017): an LSTM on Adam's normalised gradient and momentum."""
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -9,8 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import elu
 
-from proxlearn.errors import unknown
-from proxlearn.optimizers.learned import LearnedUpdate, NetworkSettings
+from proxlearn.optimizers.learned import LayeredSettings, LearnedUpdate
 from proxlearn.rules.learned import uniform
 from proxlearn.rules.lstm import Hidden, Lstm, linear
 
@@ -26,37 +24,19 @@ class Memory(NamedTuple):
     hidden: Hidden
 
 
-INPUT_LAYERS = ("none", "elu")
-
-
-@dataclass(frozen=True)
-class RnnPropSettings(NetworkSettings):
-    """Whether there is a layer before the LSTM, beside the sizes of the LSTM."""
-
-    input_layer: str = "none"
-    """'none': the LSTM reads the two normalised quantities. 'elu': as published, by Lv et al. and
-    in the paper's code, a linear layer with ELU makes `hidden` features of them first."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.input_layer not in INPUT_LAYERS:
-            raise unknown("input_layer", self.input_layer, INPUT_LAYERS)
-
-
 class RnnProp(LearnedUpdate):
     """u = SCALE * tanh(W LSTM(input layer(g/sqrt(v), m/sqrt(v))) + bias), for every coordinate."""
 
-    Settings = RnnPropSettings
+    Settings = LayeredSettings
     name = "rnnprop"
 
-    def __init__(self, settings: RnnPropSettings, generator: torch.Generator | None = None):
+    def __init__(self, settings: LayeredSettings, generator: torch.Generator | None = None):
         super().__init__(settings)
-        H = settings.hidden
-        layered = settings.input_layer == "elu"
-        if layered:
-            first = partial(uniform, generator, 1 / math.sqrt(2))
-            self.input_weight, self.input_bias = first(H, 2), first(H, 1)
-        self.cells = Lstm(H if layered else 2, H, settings.layers, generator)
+        H, inputs = settings.hidden, 2
+        if settings.input_layer == "elu":
+            first = partial(uniform, generator, 1 / math.sqrt(inputs))
+            self.input_weight, self.input_bias, inputs = first(H, 2), first(H, 1), H
+        self.cells = Lstm(inputs, H, settings.layers, generator)
         draw = partial(uniform, generator, 1 / math.sqrt(H))
         self.head_weight, self.head_bias = draw(1, H), draw(1, 1)
 
@@ -71,8 +51,8 @@ class RnnProp(LearnedUpdate):
         size = (v / unbias).sqrt() + 1e-8
         inputs = torch.stack([g / size, m / unbias / size], 1)
         if self.settings.input_layer == "elu":
-            inputs = inputs.to(self.input_weight.dtype)
-            inputs = elu(linear(self.input_weight, inputs, self.input_bias))
+            W = self.input_weight
+            inputs = elu(linear(W, inputs.to(W.dtype), self.input_bias))
         out, hidden = self.cells.step(inputs, memory.hidden)
         u = SCALE * torch.tanh(linear(self.head_weight, out, self.head_bias)[:, 0])
         return u, Memory(m, v, hidden)
