@@ -162,7 +162,8 @@ class Training:
             return None
         if self.config.loss == "distance":
             most = self.config.reference
-            return solve(problem, "fista-restart", tol=2e-5, max_iter=most).x.to(problem.dtype)
+            found: Tensor = solve(problem, "fista-restart", tol=2e-5, max_iter=most).x
+            return found.to(problem.dtype)
         return self.optimum(problem)
 
     def segment(self, problem: Problem, state: Any, target: Tensor | None) -> tuple[Any, Tensor]:
