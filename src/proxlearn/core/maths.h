@@ -89,7 +89,7 @@ static inline double fast_exp(double x) {
     p = p * r + 0.5;
     p = p * r + 1.0;
     p = p * r + 1.0;
-    int64_t e = (bits + 1023) << 52;
+    uint64_t e = ((uint64_t)bits + 1023) << 52; /* only the lowest eleven bits stay */
     double scale;
     memcpy(&scale, &e, 8);
     return p * scale;
