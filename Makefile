@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo-setup fresh-start build wheel sanitize demo test lint format docs bench zoo clean distclean
+.PHONY: help setup demo-setup fresh-start build wheel sanitize demo test quick lint format docs bench zoo clean distclean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -91,6 +91,9 @@ demo: build  ## solve the demonstration problems and write a report (DEMO_ARGS)
 
 test: lint  ## lint, then tests and doctests (TEST_ARGS, WORKERS)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) $(TEST_ARGS)
+
+quick: setup build  ## the tests that are not marked slow, without lint (TEST_ARGS, WORKERS)
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m 'not slow' $(TEST_ARGS)
 
 lint: setup build  ## ruff and mypy
 	$(BIN)/ruff check .
