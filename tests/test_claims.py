@@ -335,3 +335,97 @@ def test_what_float32_cannot_hold_is_infinite(tmp_path):
     labels = {"experiment": "e", "setting": "", "optimizer": "o", "seed": 0, "version": "0"}
     parquet.save([parquet.columns_of(labels, gap, gap, gap, np.zeros(2))], tmp_path / "e.pq")
     assert np.isinf(parquet.read(tmp_path / "e.pq")["gap"][0])
+
+
+@pytest.mark.parametrize(
+    ("published", "tuned", "expected", "words"),
+    [
+        (478, 200, YES, "published values: 478; tuned: 200"),
+        (300, 477, NO, "published values: 300; tuned: 477"),
+        (None, 477, NO, "published values: over 650; tuned: 477"),
+    ],
+)
+def test_adamhd_is_judged_with_the_published_values(tmp_path, published, tuned, expected, words):
+    curves = {
+        ("LASSO", "published-adamhd"): falling(published, 650, 1e-3),
+        ("LASSO", "adamhd"): falling(tuned, 650, 1e-3),
+    }
+    write(tmp_path, "runtime", curves)
+    found = only(tmp_path, "AdamHD LASSO")
+    assert (found.verdict, found.ours) == (expected, words)
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected", "ours"),
+    [
+        (16, ONLY, "right step: 0.557x; published step: 23.6x"),
+        (60, NO, "right step: 0.557x; published step: 6.3x"),
+        (None, NO, "right step: 0.557x; published step: L2O-PA did not converge"),
+    ],
+)
+def test_the_published_step_of_fista_is_compared_with_p_in_the_published_unit(
+    tmp_path, unit, expected, ours
+):
+    curves = {
+        (RIGHT, "logistic-pa"): falling(70, 1000),
+        (PUBLISHED, "logistic-pa-rescaled"): falling(unit, 1000),
+        (RIGHT, "fista"): falling(39, 1000),
+        (PUBLISHED, "fista"): falling(378, 1000),
+    }
+    write(tmp_path, "ionosphere", curves)
+    found = only(tmp_path, "Ionosphere times faster")
+    assert (found.verdict, found.ours) == (expected, ours)
+
+
+@pytest.mark.parametrize(
+    ("right", "unit", "expected"),
+    [(70, 16, YES), (70, None, YES), (170, 16, ONLY), (170, 170, NO), (None, 16, ONLY)],
+)
+def test_converging_within_a_number_may_need_the_published_unit(tmp_path, right, unit, expected):
+    curves = {
+        (RIGHT, "logistic-pa"): falling(right, 1000),
+        (PUBLISHED, "logistic-pa-rescaled"): falling(unit, 1000),
+    }
+    write(tmp_path, "ionosphere", curves)
+    found = only(tmp_path, "Ionosphere within")
+    assert found.verdict == expected
+    if (right, unit) == (70, 16):
+        assert found.ours == "70; p in the published unit: 16"
+    if right == unit:
+        assert found.ours == "170"
+
+
+@pytest.mark.parametrize(("unit", "expected"), [(177, ONLY), (400, NO), (None, NO)])
+def test_trained_on_lasso_in_the_published_unit(tmp_path, unit, expected):
+    curves = {
+        (RIGHT, "lasso-pa"): falling(None, 1000),
+        (PUBLISHED, "lasso-pa"): falling(unit, 1000),
+        (RIGHT, "fista"): falling(7, 1000),
+        (PUBLISHED, "fista"): falling(311, 1000),
+    }
+    write(tmp_path, "cross", curves)
+    found = only(tmp_path, "trained on LASSO, converges")
+    assert found.verdict == expected
+    if unit == 177:
+        assert found.ours.startswith("L2O-PA over 1000; p in the published unit: 177; FISTA")
+
+
+def test_the_published_preset_counts_by_the_median_of_its_seeds(tmp_path):
+    curves = {
+        (RIGHT, "logistic-pa"): falling(70, 1000),
+        (PUBLISHED, "logistic-pa-rescaled"): falling(500, 1000),
+        (RIGHT, "fista"): falling(39, 1000),
+        (PUBLISHED, "fista"): falling(378, 1000),
+    }
+    for seed, to in enumerate((None, 12, 30)):
+        curves[PUBLISHED, f"published-logistic-pa-{seed}"] = falling(to, 1000)
+    write(tmp_path, "ionosphere", curves)
+    found = only(tmp_path, "Ionosphere times faster")
+    assert (found.verdict, found.ours) == (ONLY, "right step: 0.557x; published step: 12.6x")
+
+
+def test_the_median_of_two_is_the_later_one():
+    early, late, never = Count(3, 10), Count(8, 10), Count(None, 10)
+    assert verdicts.median([late, early]) == late
+    assert verdicts.median([never, early]) == never
+    assert verdicts.median([never, late, early]) == late

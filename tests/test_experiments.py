@@ -15,7 +15,7 @@ from proxlearn.experiments import record, runner
 from proxlearn.experiments.base import Scale, Setting, label
 from proxlearn.experiments.reference import best_value
 from proxlearn.experiments.sources import TRAINING_NOTE
-from proxlearn.experiments.steps import STEPPED, both_steps, published_step
+from proxlearn.experiments.steps import STEPPED, both_steps, published, published_step, stepped
 from proxlearn.report import parquet
 from proxlearn.scheme import View
 from tiny_experiment import LASSO, LOGISTIC, tiny
@@ -45,7 +45,10 @@ def test_only_named_settings_of_logistic_experiments_have_the_published_step():
         for s in e.settings:
             assert (s.step == "published") == (s.name == "published step")
             if s.step == "published":
-                assert set(s.optimizers) <= set(STEPPED)
+                assert all(stepped(n) or published(n) for n in s.optimizers)
+                assert set(STEPPED) <= set(s.optimizers)
+            elif e.name in with_both:
+                assert not any(published(n) for n in s.optimizers)
 
 
 def test_the_note_on_training_is_that_of_the_cards():
@@ -67,6 +70,10 @@ def test_labels():
     assert label("lasso-l2o-dm") == "L2O-DM"
     assert label("fista-restart") == "FISTA with restart"
     assert label("mine.safetensors") == "mine.safetensors"
+    assert label("published-logistic-pa-1") == "L2O-PA, published, seed 1"
+    assert label("published-small-lasso-pba-2") == "L2O-PBA, published, seed 2"
+    assert label("published-adamhd") == "AdamHD, published"
+    assert label("logistic-pa-rescaled") == "L2O-PA in units of 1/‖A‖"
 
 
 @pytest.mark.parametrize("name", ["fista-restart", "adamhd", "lasso"])

@@ -11,13 +11,15 @@ import pytest
 import torch
 
 import proxlearn as pl
-from proxlearn.checkpoint import weights
+from proxlearn.checkpoint import describe, read_tensors, weights, write_tensors
 from proxlearn.errors import InputError
 from proxlearn.operators import Dense
 from proxlearn.penalties import L1
 from proxlearn.smooth import LeastSquares
+from proxlearn.training import snapshot
 from proxlearn.training.loop import Training
 from proxlearn.training.ranks import Ranks
+from proxlearn.training.snapshot import completed
 from training_worker import CONFIG, FAMILY
 
 WORKER = Path(__file__).parent / "training_worker.py"
@@ -164,6 +166,8 @@ def test_bad_minibatches_are_skipped_counted_and_end_with_the_last_good_weights(
         ({"steps": 0}, "steps is 0"),
         ({"lr": -1.0}, "lr is -1"),
         ({"loss": "l2"}, "unknown loss"),
+        ({"score": "l2"}, "unknown score"),
+        ({"layerwise": True}, "one segment, and unroll 5 is not horizon 10"),
         ({"settings": {"hiden": 3}}, "settings"),
     ],
 )
@@ -178,11 +182,89 @@ def test_a_committed_training_is_made_again(tmp_path):
     pl.train(FAMILY, CONFIG, out=tmp_path / "again.safetensors")
     again = pl.load(tmp_path / "again.safetensors")
     committed = pl.load(Path(__file__).parent / "data" / "tiny.safetensors")
-    for key in ("rule", "family", "config"):
-        assert again.card[key] == committed.card[key]
+    # The committed card is older than some settings, which have their defaults in it.
+    assert describe(again.rule) == describe(committed.rule)
+    assert committed.card["rule"]["settings"].items() <= again.card["rule"]["settings"].items()
+    assert again.card["family"] == committed.card["family"]
+    assert again.card["config"] == completed(committed.card["config"])
     # The same bits on the same kind of processor; elsewhere sums are rounded in another order,
     # and Adam's first steps of 0.01 amplify that where a gradient is nearly zero.
     score = committed.card["training"]["validation_score"]
     assert again.card["training"]["validation_score"] == pytest.approx(score, abs=0.02)
     for name, weight in weights(committed.rule).items():
         assert torch.allclose(weights(again.rule)[name], weight, atol=0.02)
+
+
+def test_the_score_of_the_paper_s_code_is_the_mean_objective_at_y():
+    run = Training(FAMILY, replace(CONFIG, score="objective"), Ranks(), "cpu")
+    run.validate()
+    problem, _ = run.hold_out(0)
+    state, seen = run.optimizer.init(problem, torch.zeros(8, 20)), []
+    with torch.no_grad():
+        for _ in range(CONFIG.horizon):
+            state = run.optimizer.step(problem, state)
+            seen.append(problem.objective(state.y))
+    assert run.validation == pytest.approx(torch.stack(seen).mean().log10().item(), abs=1e-6)
+
+
+SUPERVISED = pl.TrainConfig.paper(
+    rule="step-lista",
+    settings={"layers": 6, "rows": 10, "columns": 20},
+    loss="distance",
+    layerwise=True,
+    steps=80,
+    batch=16,
+    horizon=6,
+    unroll=6,
+    lr=5e-2,
+    reference=100,
+    score="last-gap",
+    validation=16,
+)
+
+
+def test_a_layerwise_training_lengthens_its_segment_layer_by_layer():
+    run = Training(FAMILY, SUPERVISED, Ranks(), "cpu")
+    lengths = []
+    for run.step in range(SUPERVISED.steps):
+        lengths.append(run.length())
+        assert run.segments() == 1
+    assert lengths == sorted(lengths)
+    assert set(lengths) == set(range(1, 7))
+    assert lengths.index(6) <= 60
+    ordinary = Training(FAMILY, CONFIG, Ranks(), "cpu")
+    assert ordinary.length() == CONFIG.unroll
+
+
+def test_the_supervised_loss_moves_the_layers_and_they_come_closer():
+    trained = pl.train(FAMILY, SUPERVISED)
+    problem = FAMILY.sample(64, 5)
+    best = pl.solve(problem, "fista-restart", tol=2e-5, max_iter=2000).x
+
+    def missed(rule):
+        state = rule.optimizer().init(problem, torch.zeros(64, 20))
+        with torch.no_grad():
+            for _ in range(6):
+                state = rule.optimizer().step(problem, state)
+        return ((state.x - best).square().sum(-1) / best.square().sum(-1)).mean().item()
+
+    assert missed(trained.rule) < 0.7 * missed(SUPERVISED.new_rule())
+    assert trained.rule.log_theta.abs().amax() > 1  # by more than one factor e
+
+
+def test_a_checkpoint_from_before_a_setting_existed_resumes(tmp_path):
+    out = tmp_path / "old.safetensors"
+    run = Training(FAMILY, CONFIG, Ranks(), "cpu")
+    run.minibatch()
+    snapshot.write(run, out)
+    tensors, metadata = read_tensors(tmp_path / "old.resume")
+    state = json.loads(metadata["training"])
+    for name in ("score", "layerwise"):
+        del state["identity"]["config"][name]
+    write_tensors(tmp_path / "old.resume", tensors, {"training": json.dumps(state)})
+    again = Training(FAMILY, CONFIG, Ranks(), "cpu")
+    snapshot.restore(again, out)
+    assert again.step == 1
+    other = Training(FAMILY, replace(CONFIG, score="objective"), Ranks(), "cpu")
+    with pytest.raises(InputError, match="another family or configuration"):
+        snapshot.restore(other, out)

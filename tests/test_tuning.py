@@ -163,3 +163,28 @@ def test_command_line_bad_input(capsys):
     assert "unknown optimizer to tune 'fista'; known are: adam, adamhd" in capsys.readouterr().err
     assert main(["tune", "adam", "gaussian-lasso", "--set", "alpha=x"]) == 2
     assert "--set alpha=x is not a list of numbers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("optimizer", tuning.GRIDS)
+def test_the_grid_contains_the_published_values(optimizer):
+    published, grid = tuning.PUBLISHED[optimizer], tuning.GRIDS[optimizer]
+    assert set(published) == set(grid)
+    for name, value in published.items():
+        assert value in grid[name]
+    Adam(**published)
+
+
+def test_the_step_of_adamhd_has_a_lower_bound():
+    problem = SMALL.sample(3, 0)
+    x0 = problem.nearest_to_zero()
+
+    def smallest(**settings):
+        optimizer = Adam(alpha=0.5, hyper=0.1, **settings)
+        state, seen = optimizer.init(problem, x0), []
+        for _ in range(20):
+            state = optimizer.step(problem, state)
+            seen.append(state.memory.alpha.min().item())
+        return min(seen)
+
+    assert smallest() < 0
+    assert smallest(least=1e-8) == pytest.approx(1e-8)

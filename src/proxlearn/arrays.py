@@ -41,10 +41,15 @@ def to_array(name: str, value: Any) -> Any:
 
     Integers and booleans become float64, half precision float32.
     """
+    return require_finite(name, to_floats(name, value))
+
+
+def to_floats(name: str, value: Any) -> Any:
+    """The same, whether finite or not."""
     if is_tensor(value):
         from proxlearn.tensors import floating
 
-        return require_finite(name, floating(name, value))
+        return floating(name, value)
     if isinstance(value, np.ma.MaskedArray) and value.mask.any():
         raise InputError(f"{name} has masked entries; expected a number everywhere: fill them")
     try:
@@ -55,7 +60,7 @@ def to_array(name: str, value: Any) -> Any:
         raise InputError(
             f"{name} has dtype {array.dtype}; expected real numbers (float or integer)"
         )
-    return require_finite(name, array.astype(_precision(array.dtype), copy=False))
+    return array.astype(_precision(array.dtype), copy=False)
 
 
 def _precision(dtype: Any) -> Any:
@@ -98,6 +103,8 @@ class Matrix:
     """Number of instances, 1 where all instances of a problem share A."""
     from_tensors: bool
     """True where A came as a tensor or an `Operator`: then answers are tensors."""
+    largest: float | None = None
+    """The largest magnitude of its entries, where the validation has found it."""
 
     @property
     def dtype(self) -> Any:
@@ -183,7 +190,11 @@ def to_matrix(name: str, value: Any) -> Matrix:
         shape = (int(value.shape[0]), int(value.shape[1]))
         _require_nonempty(name, shape)
         return Matrix(matrix_free(name, value), shape, 1, False)
-    array = to_array(name, value)
+    array, largest = to_floats(name, value), None
+    if isinstance(array, np.ndarray) and (array.flags.c_contiguous or array.flags.f_contiguous):
+        largest = kernel.largest_magnitude(array) if array.size else 0.0
+    if largest is None or not np.isfinite(largest):
+        require_finite(name, array)
     if array.ndim not in (2, 3):
         raise InputError(
             f"{name} has shape {tuple(array.shape)}; expected (m, n), or (B, m, n) for a batch"
@@ -192,7 +203,7 @@ def to_matrix(name: str, value: Any) -> Matrix:
         raise InputError(f"{name} has shape {tuple(array.shape)}: an empty batch; give a problem")
     m, n = array.shape[-2:]
     batch = array.shape[0] if array.ndim == 3 else 1
-    return _nonempty(name, Matrix(array, (m, n), batch, is_tensor(array)))
+    return _nonempty(name, Matrix(array, (m, n), batch, is_tensor(array), largest))
 
 
 def to_operator(name: str, value: Any) -> "Operator":
@@ -279,6 +290,8 @@ def _as(name: str, array: Any, like: Matrix) -> Any:
 def to_positive(name: str, value: Any, like: Any, at_least: float | None = None) -> Any:
     """Positive numbers (B,) of a number or one number an instance, in A's library and precision."""
     like = to_matrix("A", like)
+    if type(value) is float and like.dtype == np.float64 and 0 < value < np.inf:
+        return np.array([value])
     try:
         array = to_array(name, value)
     except InputError:

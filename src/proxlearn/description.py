@@ -45,20 +45,19 @@ class Separable:
         parts = (self.lam, self.lam2, self.weights, self.lower, self.upper)
         return max([len(part) for part in parts if part is not None], default=1)
 
-    def times(self, n: int, level: Any) -> npt.NDArray[np.float64]:
-        """w_j times a level (B,) or None, (B or 1, n)."""
+    def times(self, n: int, level: Any) -> Any:
+        """w_j times a level (B,) or None, a number or (B or 1, n)."""
         if level is None:
-            return np.zeros((1, n))
+            return 0.0
+        if self.weights is None and len(level) == 1:
+            return float(level[0])
         weights = np.ones((1, n)) if self.weights is None else _double(self.weights)
         return weights * _double(level)[:, None]
 
-    def bounds(self, n: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Lower and upper, (B or 1, n) each."""
-        given = ((self.lower, -np.inf), (self.upper, np.inf))
-        low, high = (
-            np.full((1, n), v) if part is None else _double(part) * np.ones(n) for part, v in given
-        )
-        return low, high
+    def bounds(self, n: int) -> tuple[Any, Any]:
+        """Lower and upper, each a number or (B or 1, n)."""
+        low = -np.inf if self.lower is None else _double(self.lower) * np.ones(n)
+        return low, np.inf if self.upper is None else _double(self.upper) * np.ones(n)
 
 
 @dataclass(frozen=True)
@@ -97,6 +96,7 @@ class LinearModel:
             l2=r.times(n, r.lam2 if lam2 is None else lam2),
             lower=lower,
             upper=upper,
+            largest=self.A.largest,
         )
 
     def terms(self) -> "tuple[Smooth, Penalty]":

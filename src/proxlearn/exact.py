@@ -97,7 +97,7 @@ def largest_lam(model: LinearModel) -> Array:
     unpenalised coordinates.
     """
     n, b = model.A.shape[1], np.asarray(to_numpy(model.b), dtype=np.float64)
-    weights = model.penalty.times(n, np.ones(1))
+    weights = np.broadcast_to(model.penalty.times(n, np.ones(1)), (model.penalty.batch, n))
     found = np.empty(model.batch)
     for i in range(model.batch):
         A, w = _own(model.A.array, i), weights[i if len(weights) > 1 else 0]

@@ -92,8 +92,11 @@ RULES = (
 )
 """Rules that can be trained: the variants of the paper's LSTM, and the kinds of other rules."""
 
-LOSSES = ("objective", "log-gap", "log-mean-gap")
+LOSSES = ("objective", "log-gap", "log-mean-gap", "distance")
 """Losses of the training."""
+
+SCORES = ("gap", "last-gap", "objective")
+"""What the validation of a training looks at."""
 
 SCHEDULES = ("constant", "cosine")
 """Learning rates over the training."""

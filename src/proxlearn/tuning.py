@@ -27,15 +27,25 @@ Record = dict[str, Any]
 GRIDS: dict[str, Grid] = {
     "adam": {
         "alpha": (0.001, 0.003, 0.01, 0.03, 0.1),
-        "beta1": (0.8, 0.9, 0.95, 0.98),
-        "beta2": (0.7, 0.9, 0.99, 0.999),
+        "beta1": (0.1, 0.8, 0.9, 0.95, 0.98),
+        "beta2": (0.1, 0.7, 0.9, 0.99, 0.999),
     },
     "adamhd": {
         "alpha": (0.003, 0.01, 0.03, 0.1, 0.3),
-        "hyper": (1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3),
+        "hyper": (1e-7, 3.2e-6, 1e-5, 1e-4, 3e-4),
+        "beta1": (0.001, 0.5, 0.9),
+        "beta2": (0.1, 0.9, 0.999),
+        "least": (1e-8,),
     },
 }
-"""What is tried for each optimizer: every combination."""
+"""What is tried for each optimizer: every combination. `PUBLISHED` is one of them."""
+PUBLISHED: dict[str, dict[str, float]] = {
+    "adam": {"alpha": 0.01, "beta1": 0.1, "beta2": 0.1},
+    "adamhd": {"alpha": 0.1, "hyper": 3.2e-6, "beta1": 0.001, "beta2": 0.1, "least": 1e-8},
+}
+"""The values in the scripts of the paper's code, for all its problems. The hyper learning rate
+there is 1e-7 and multiplies a dot product over a batch of 32 problems, which makes 32 times as much
+for each of them."""
 STREAM = 3_000_000_000
 """Added to the seed of the validation problems, so that none of them is in a test or a comparison.
 (A generator of PyTorch looks at the lowest 32 bits of a seed only.)"""

@@ -22,17 +22,33 @@ RULES = {
     "softplus": ("recurrent", {"activation": "softplus"}),
     "at x": ("recurrent", {"looks_at": "x"}),
     "gaussian start": ("recurrent", {"start": "gaussian"}),
+    "fresh start": ("recurrent", {"start": "fresh"}),
+    "published": (
+        "recurrent",
+        {
+            "learns": "pba12",
+            "bias_activation": "sigmoid",
+            "unit": "norm",
+            "detach_inputs": True,
+            "start": "fresh",
+        },
+    ),
     "compact": ("compact", {}),
     "l2o-dm": ("l2o-dm", {}),
     "rnnprop": ("rnnprop", {}),
+    "published l2o-dm": ("l2o-dm", {"inputs": "plain", "output": "elu", "start": "fresh"}),
+    "published rnnprop": (
+        "rnnprop",
+        {"input_layer": "elu", "start": "fresh", "start_scale": 0.01},
+    ),
     "step-lista": ("step-lista", {"layers": 8, "rows": 20, "columns": 30}),
     "ada-lista": ("ada-lista", {"layers": 8, "rows": 20, "columns": 30}),
 }
 SCHEME = [name for name, (kind, _) in RULES.items() if kind in ("recurrent", "compact")]
 UNROLLED = ["step-lista", "ada-lista"]
-BLACK_BOX = ["l2o-dm", "rnnprop"]
+BLACK_BOX = ["l2o-dm", "rnnprop", "published l2o-dm", "published rnnprop"]
 EVERY = [*SCHEME, *BLACK_BOX, *UNROLLED]
-ONE_ITERATION = ["compact", *BLACK_BOX]
+ONE_ITERATION = ["compact", "published", *BLACK_BOX]
 """Rules that take some of their inputs as constants: gradients are exact over one iteration."""
 PRODUCTS = {"ada-lista": (1, 2)}
 """Products with A and A^T an iteration, where they are not those of the declared gradients."""
@@ -235,3 +251,82 @@ def test_rnnprop_normalises_as_adam_does():
     scaled = pl.Problem(LeastSquares(p.f.A, 1000 * p.f.b), type(p.r)(1000 * p.r.lam))
     two = optimizer.step(scaled, optimizer.init(scaled, torch.zeros(3, 30, dtype=torch.float64)))
     assert torch.allclose(one.x, two.x, atol=1e-5)
+
+
+FRESH = ["fresh start", "published l2o-dm", "published rnnprop"]
+
+
+def hidden_of(name, p):
+    memory = rule(name).optimizer().init(p, torch.zeros(p.batch, p.n, dtype=p.dtype)).memory
+    return getattr(memory, "hidden", memory)
+
+
+@pytest.mark.parametrize("name", FRESH)
+def test_a_fresh_state_is_another_for_every_instance_and_the_same_again(name):
+    p = problem()
+    one, two = hidden_of(name, p), hidden_of(name, p)
+    assert same(one, two)
+    assert not torch.equal(one.h[0][0], one.h[0][1])
+    assert not torch.equal(one.h[0], one.h[1])
+    assert not torch.equal(one.h[0], one.c[0])
+    other = hidden_of(name, pl.families.GaussianLasso(m=20, n=30, nonzeros=5).sample(3, 1))
+    assert not torch.equal(one.h[0], other.h[0].double())
+    scale = 0.01 if name == "published rnnprop" else 1.0
+    assert torch.stack(one.h).std().item() == pytest.approx(scale, rel=0.1)
+
+
+def test_a_fresh_state_does_not_depend_on_the_precision_and_follows_its_seed():
+    p = problem()
+    exact, rounded = (hidden_of("fresh start", q).h[0] for q in (p, p.to(torch.float32)))
+    assert torch.equal(exact, rounded)
+    settings = {"start": "fresh", "start_seed": 1}
+    made = build({"kind": "recurrent", "settings": settings}, torch.Generator().manual_seed(1))
+    reseeded = made.init(p, torch.zeros(3, 30)).hidden.h[0]
+    assert not torch.equal(exact.float(), reseeded)
+
+
+def test_the_published_biases_pass_through_the_activation_of_b():
+    p, made = problem(), rule("published")
+    state = run(made.optimizer(), p)
+    c, _ = made(View(p, state.k, state.x, state.y, p.f.evaluate(state.y)), state.memory)
+    for inside in (-c.b1, c.b2):  # the published code adds b1 inside the prox
+        assert inside.amin() > 0
+        assert inside.amax() < 2
+
+
+@pytest.mark.parametrize(
+    ("family", "divisor"),
+    [("gaussian-logistic", 4 * 20), ("gaussian-softmax", 2 * 20), ("gaussian-lasso", None)],
+)
+def test_the_published_unit_is_the_norm_of_a_where_the_loss_is_a_mean(family, divisor):
+    p = problem(family)
+    unit = rule("published").init(p, torch.zeros(p.batch, p.n, dtype=p.dtype)).step
+    L = p.lipschitz()[:, None]
+    expected = 1 / L if divisor is None else 1 / (L * divisor).sqrt()
+    torch.testing.assert_close(unit, expected)
+
+
+def test_detached_inputs_carry_no_gradient():
+    p = problem(batch=2)
+
+    def slope(detach):
+        settings = {"detach_inputs": detach}
+        generator = torch.Generator().manual_seed(1)
+        made = build({"kind": "recurrent", "settings": settings}, generator).double()
+        p.objective(run(made.optimizer(), p, 4).y).mean().backward()
+        return made.cells[0].grad
+
+    assert not torch.allclose(slope(True), slope(False))
+
+
+def test_plain_inputs_of_l2o_dm_have_units_and_its_output_is_bounded_below():
+    p, optimizer = problem(), rule("published l2o-dm").optimizer()
+    x0 = torch.zeros(3, 30, dtype=torch.float64)
+    first = optimizer.init(p, x0)
+    g = p.f.grad(x0) + p.r.subgrad(x0)
+    u, _ = optimizer.forward(g, x0, 0, first.memory)
+    at_another_x, _ = optimizer.forward(g, x0 + 1, 0, first.memory)
+    doubled, _ = optimizer.forward(2 * g, x0, 0, first.memory)
+    assert not torch.allclose(u, at_another_x)
+    assert not torch.allclose(u, doubled)
+    assert u.amin() > -0.1

@@ -62,6 +62,7 @@ def describe(
     upper: Any = np.inf,
     sample_weight: Any = None,
     intercept: bool = False,
+    largest: float | None = None,
 ) -> Glm:
     """Bring arrays to the shapes and layouts that the core reads; A is copied only if it must be.
 
@@ -77,6 +78,8 @@ def describe(
         1 by default for "squares" and 1/m for "logistic".
     intercept : bool
         Whether an unpenalised constant is added to the predictions.
+    largest : float, optional
+        The largest magnitude of A's entries, where it is known already.
 
     Returns
     -------
@@ -94,7 +97,7 @@ def describe(
     return Glm(
         A, np.ascontiguousarray(targets), loss, weights,
         _by_coordinate(l1, n), _by_coordinate(l2, n),
-        _by_coordinate(lower, n), _by_coordinate(upper, n), intercept,
+        _by_coordinate(lower, n), _by_coordinate(upper, n), intercept, largest,
     )  # fmt: skip
 
 
@@ -153,7 +156,7 @@ def _differ_in_b(glm: Glm) -> bool:
     """True where the problems share all but b, and their numbers are of moderate size."""
     rows = glm.sample_weight, glm.l1, glm.l2, glm.lower, glm.upper
     shared = glm.A.ndim == 2 and all(len(v) == 1 for v in rows)
-    return bool(shared and is_moderate(glm.A, glm.b, *rows))
+    return bool(shared and is_moderate(glm.A, glm.b, *rows, largest=glm.largest))
 
 
 def _solve_shared(glm: Glm, limits: Limits, threads: int, reductions: Reductions | None) -> Answer:

@@ -15,10 +15,14 @@ MODERATE = (2.0**-200, 2.0**200)
 """Sizes of numbers whose squares and their products stay well inside the range of float64."""
 
 
-def is_moderate(A: Any, b: Array, s: Array, *rows: Array) -> bool:
-    """True where no square of a number overflows or vanishes, which is nearly always so."""
-    entries = A.data if scipy.sparse.issparse(A) else A
-    largest = kernel.largest_magnitude(entries) if entries.size else 0.0
+def is_moderate(A: Any, b: Array, s: Array, *rows: Array, largest: float | None = None) -> bool:
+    """True where no square of a number overflows or vanishes, which is nearly always so.
+
+    `largest` is the largest magnitude of A's entries, found here where it is not given.
+    """
+    if largest is None:
+        entries = A.data if scipy.sparse.issparse(A) else A
+        largest = kernel.largest_magnitude(entries) if entries.size else 0.0
     sizes = largest == 0.0 or MODERATE[0] <= largest <= MODERATE[1]
     return bool(sizes and kernel.are_moderate(*MODERATE, b, s, *rows))
 

@@ -42,6 +42,7 @@ class Glm:
     lower: Array
     upper: Array
     intercept: bool = False
+    largest: float | None = None
 
     @property
     def batch(self) -> int:
@@ -72,7 +73,7 @@ class Single:
         self.glm, self.place, self.n = glm, i, A.shape[1]
         self.squares = glm.loss == "squares"
         self.single, self.units = A.dtype == np.float32, UNCHANGED
-        if not is_moderate(A, b, s, *rows):
+        if not is_moderate(A, b, s, *rows, largest=glm.largest):
             self.units, self.single = Scaling.choose(A, b, s, self.squares), False
             A, b, s = self.units.scale_data(A, b, s)
             rows = self.units.scale_penalty(*rows)

@@ -1,6 +1,7 @@
 """What an experiment is: problems, optimizers, sizes, and what to say about them."""
 
 import hashlib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -38,7 +39,17 @@ KINDS = {
 
 
 def label(name: str) -> str:
-    """The label of an optimizer: `lasso-pa` is L2O-PA, `logistic-rnnprop` is RNNprop."""
+    """The label of an optimizer: `lasso-pa` is L2O-PA, `logistic-rnnprop` is RNNprop.
+
+    `published-logistic-pa-1` is L2O-PA, published, seed 1.
+    """
+    preset = re.fullmatch(r"(published|corrected)-(?:small-)?(.+?)(?:-(\d+))?", name)
+    if preset is not None:
+        which, bare, seed = preset.groups()
+        words = [label(bare), which, *([] if seed is None else [f"seed {seed}"])]
+        return ", ".join(words)
+    if name.endswith("-rescaled"):
+        return f"{label(name.removesuffix('-rescaled'))} in units of 1/‖A‖"
     kind = name.partition("-")[2]
     return LABELS.get(name) or KINDS.get(kind) or (f"L2O-{kind.upper()}" if kind else name)
 

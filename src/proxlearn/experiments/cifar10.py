@@ -3,6 +3,7 @@
 from proxlearn.experiments.base import Experiment, Scale
 from proxlearn.experiments.sources import FEWER_PICTURES, PICTURES, TRAINING_NOTE
 from proxlearn.experiments.steps import both_steps
+from proxlearn.experiments.trainings import BLACK_BOX, SEEDS
 
 OPTIMIZERS = (
     "lowlambda-pa",
@@ -13,6 +14,8 @@ OPTIMIZERS = (
     "ista",
     "fista",
     "fista-restart",
+    *(f"published-lowlambda-{rule}-{seed}" for rule in ("pa", *BLACK_BOX) for seed in SEEDS),
+    "lowlambda-pa-rescaled",
 )
 
 EXPERIMENT = Experiment(
@@ -24,7 +27,7 @@ EXPERIMENT = Experiment(
     paper=Scale(count=1, iterations=10_000),
     notes=(
         "The published step takes the norm of A for the Lipschitz constant; the right one is "
-        "||A||^2/(2m). It changes ISTA and FISTA only.",
+        "||A||^2/(2m). It changes ISTA and FISTA.",
         "L2O-PA, L2O-DM and RNNprop were trained on synthetic problems with lambda 1e-4, as in the "
         "paper; the compact rules are those of the other experiments.",
         TRAINING_NOTE,

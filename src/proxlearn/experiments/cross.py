@@ -4,6 +4,7 @@ from proxlearn.experiments.base import Experiment, Scale
 from proxlearn.experiments.logistic import STEP_NOTE
 from proxlearn.experiments.sources import LOGISTIC, TRAINING_NOTE
 from proxlearn.experiments.steps import both_steps
+from proxlearn.experiments.trainings import BLACK_BOX, SEEDS
 
 OPTIMIZERS = (
     "lasso-pa",
@@ -15,6 +16,8 @@ OPTIMIZERS = (
     "ista",
     "fista",
     "fista-restart",
+    *(f"published-lasso-pa-{seed}" for seed in SEEDS),
+    *(f"published-logistic-{rule}-{seed}" for rule in ("pa", *BLACK_BOX) for seed in SEEDS),
 )
 
 EXPERIMENT = Experiment(
@@ -27,6 +30,10 @@ EXPERIMENT = Experiment(
     labels={
         "lasso-pa": "L2O-PA, trained on LASSO",
         "lasso": "compact rule, trained on LASSO",
+        **{
+            f"published-lasso-pa-{s}": f"L2O-PA, trained on LASSO, published, seed {s}"
+            for s in SEEDS
+        },
     },
     notes=(STEP_NOTE, TRAINING_NOTE),
 )

@@ -3,6 +3,7 @@
 from proxlearn.experiments.base import Experiment, Scale
 from proxlearn.experiments.sources import LOGISTIC, TRAINING_NOTE
 from proxlearn.experiments.steps import both_steps
+from proxlearn.experiments.trainings import BLACK_BOX, SEEDS
 
 OPTIMIZERS = (
     "logistic-pa",
@@ -14,10 +15,17 @@ OPTIMIZERS = (
     "fista-restart",
     "adam",
     "adamhd",
+    *(f"published-logistic-{rule}-{seed}" for rule in ("pa", *BLACK_BOX) for seed in SEEDS),
+    "published-adam",
+    "published-adamhd",
+    "logistic-pa-rescaled",
 )
 STEP_NOTE = (
     "The published step takes the norm of A for the Lipschitz constant of the gradient; the right "
-    "one is ||A||^2/(4m). It changes ISTA and FISTA only, so the others are run once."
+    "one is ||A||^2/(4m). It changes ISTA, FISTA and L2O-PA trained on LASSO. Methods of the "
+    "published preset are run with the published step, the others with the right one. L2O-PA in "
+    "units of 1/||A|| is the rule of the corrected preset, trained with p in units of 1/L, with p "
+    "in the published unit times a factor that leaves it as it is on the problems of its training."
 )
 
 EXPERIMENT = Experiment(

@@ -19,7 +19,8 @@ from proxlearn.experiments.base import Experiment, Setting
 from proxlearn.experiments.cache import Cache, core_digest, fingerprint, source_digest
 from proxlearn.experiments.record import Arrays, record_bias, record_gap
 from proxlearn.experiments.reference import best_value
-from proxlearn.experiments.steps import STEPPED, published_step
+from proxlearn.experiments.steps import published_step, stepped
+from proxlearn.experiments.trainings import TRAININGS
 from proxlearn.files import check_folder, replacing
 from proxlearn.names import SCALES
 from proxlearn.optimizers import Optimizer
@@ -65,7 +66,7 @@ def run(
         raise InputError(f"iterations is {iterations}; expected at least one")
     parquet.require_pyarrow()
     asked = {"count": count, "iterations": iterations}
-    chosen = methods.chosen(experiment, optimizers)
+    chosen = methods.chosen(experiment, optimizers, scale)
     folder = check_folder(out)
     cache = Cache(folder / ".cache")
     job = _Job(experiment, scale, seed, chosen, asked, cache, watch)
@@ -96,7 +97,7 @@ class _Job:
         self.asked = {name: n for name, n in asked.items() if n is not None}
         self.size = replace(experiment.scale(scale), **self.asked)
         self.own = set(experiment.optimizers())
-        self.settings = [s for s in experiment.settings if self.names(s)]
+        self.settings = [s for s in experiment.settings if self.names(s) and not self.idle(s)]
         self.worst = self.fell = 0.0
         self.counts: dict[str, int] = {}
 
@@ -106,8 +107,15 @@ class _Job:
         return [
             name
             for name in self.chosen
-            if name in setting.optimizers or (name not in self.own and (fits or name in STEPPED))
+            if name in setting.optimizers or (name not in self.own and (fits or stepped(name)))
         ]
+
+    def idle(self, setting: Setting) -> bool:
+        """Whether the setting exists for trainings of the presets, and none of them is run."""
+        baseline = ["fista-restart"]
+        needed = [name for name in setting.optimizers if name not in baseline]
+        trained = needed and all(name in TRAININGS for name in needed)
+        return bool(trained) and self.names(setting) == baseline
 
     def count(self, setting: Setting) -> int:
         """The number of instances in a setting."""
@@ -217,7 +225,12 @@ class _Job:
             "iterations": self.size.iterations,
             "optimizers": [{"name": n, "label": e.label(n)} for n in shown],
             "levels": list(e.levels),
-            "notes": [*self._size_notes(), *e.notes, *self._value_notes()],
+            "notes": [
+                *self._size_notes(),
+                *e.notes,
+                *self._value_notes(),
+                *methods.left_out(e, given, self.scale),
+            ],
             "optimum": self._optimum_note(),
             "y": e.y,
         }  # fmt: skip
@@ -275,8 +288,9 @@ class _Block:
         record = record_bias if measure == "bias" else record_gap
 
         def make() -> Arrays:
-            stepped = published_step if self.setting.step == "published" else lambda p: p
-            return record(stepped(self.problem), optimizer, K, self._told(name, K))
+            published = self.setting.step == "published"
+            problem = published_step(self.problem) if published else self.problem
+            return record(problem, optimizer, K, self._told(name, K))
 
         return self.key(**more, **fingerprint(optimizer)), make
 

@@ -8,10 +8,22 @@ EXPERIMENT = Experiment(
     paper_figure="Table 2",
     title="Run time",
     settings=(
-        Setting("LASSO", LASSO, ("lasso-pa", "lasso", "adamhd", "fista-restart")),
-        Setting("Spambase", SPAMBASE, ("logistic-pa", "logistic", "adamhd", "fista-restart")),
+        Setting(
+            "LASSO", LASSO, ("lasso-pa", "lasso", "adamhd", "fista-restart", "published-adamhd")
+        ),
+        Setting(
+            "Spambase",
+            SPAMBASE,
+            (
+                "logistic-pa",
+                "logistic",
+                "adamhd",
+                "fista-restart",
+                "published-adamhd",
+            ),
+        ),
     ),
-    quick=Scale(count=16, iterations=300),
+    quick=Scale(count=16, iterations=600),
     paper=Scale(count=1024, iterations=1000),
     block=LASSO_BLOCK,
     timed=True,

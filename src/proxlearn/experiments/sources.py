@@ -20,6 +20,11 @@ LASSO = FromFamily(GaussianLasso(), "LASSO 250x500, 50 non-zeros, lambda 0.1, fl
 LASSO_BLOCK = 16
 """Of these at a time: they and the states of learned rules then stay in the cache, and an
 iteration of L2O-PA takes 0.6 ms an instance in place of 0.9."""
+SMALL_LASSO = FromFamily(
+    GaussianLasso(m=100, n=200, nonzeros=20),
+    "LASSO 100x200, 20 non-zeros, lambda 0.1, float32",
+    LASSOS,
+)
 LARGE_LASSO = FromFamily(
     GaussianLasso(m=2500, n=5000, nonzeros=500),
     "LASSO 2500x5000, 500 non-zeros, lambda 0.1, float32",

@@ -29,7 +29,8 @@ class Adam:
         x+ = x - alpha * u,                 u  = m+/(1 - beta1^k) / (sqrt(v+/(1 - beta2^k)) + eps)
 
     `hyper` > 0 is AdamHD (Baydin et al., 2018): the step size follows its own gradient,
-    alpha+ = alpha + hyper <g, u_last>, with a dot product and an alpha for each instance.
+    alpha+ = max(alpha + hyper <g, u_last>, least), with a dot product and an alpha for each
+    instance. The paper's code has one dot product for the whole batch, and least = 1e-8.
     """
 
     alpha: float = 1e-2
@@ -37,6 +38,8 @@ class Adam:
     beta1: float = 0.9
     beta2: float = 0.999
     eps: float = 1e-8
+    least: float = -math.inf
+    """AdamHD's lower bound on alpha; without one alpha can become negative."""
 
     gradients = 1
 
@@ -47,6 +50,7 @@ class Adam:
             ("beta1", 0, 1),
             ("beta2", 0, 1),
             ("eps", 0, math.inf),
+            ("least", -math.inf, math.inf),
         ):
             value = getattr(self, name)
             if not low <= value < high:
@@ -64,6 +68,7 @@ class Adam:
         k = state.k + 1
         if self.hyper:
             alpha = alpha + self.hyper * (g * last).sum(-1, keepdim=True)
+            alpha = alpha.clamp(min=self.least)
         m = self.beta1 * m + (1 - self.beta1) * g
         v = self.beta2 * v + (1 - self.beta2) * g.square()
         u = m / (1 - self.beta1**k) / ((v / (1 - self.beta2**k)).sqrt() + self.eps)

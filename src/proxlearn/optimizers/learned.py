@@ -6,22 +6,53 @@ from typing import Any
 
 from torch import Tensor
 
+from proxlearn.checks import check_seed
+from proxlearn.errors import InputError, unknown
 from proxlearn.optimizers.base import SubgradientState, refuse_constraints
 from proxlearn.problem import Problem
 from proxlearn.rules.learned import Learnable, check_size
+from proxlearn.rules.lstm import STARTS, Hidden, Lstm
 from proxlearn.smooth import Evaluation
 
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """Units and layers of the LSTM."""
+    """Units and layers of the LSTM, and its initial state."""
 
     hidden: int = 20
     layers: int = 2
+    start: str = "zero"
+    """Initial hidden state: 'zero'; 'gaussian', the same draw for every instance; or 'fresh', as in
+    the paper's code, a draw of its own for every instance (see `Lstm.start`)."""
+    start_seed: int = 0
+    start_scale: float = 1.0
+    """Standard deviation of the Gaussian initial state."""
 
     def __post_init__(self) -> None:
         check_size("hidden", self.hidden, 256)
         check_size("layers", self.layers, 8)
+        if self.start not in STARTS:
+            raise unknown("start", self.start, STARTS)
+        check_seed(self.start_seed)
+        if not self.start_scale >= 0:
+            raise InputError(f"setting start_scale is {self.start_scale}; expected at least 0")
+
+
+INPUT_LAYERS = ("none", "elu")
+
+
+@dataclass(frozen=True)
+class LayeredSettings(NetworkSettings):
+    """The same with or without a layer before the LSTM."""
+
+    input_layer: str = "none"
+    """'none': the LSTM reads the inputs as they are. 'elu': as RNNprop was published, by Lv et al.
+    and in the paper's code, a linear layer with ELU makes `hidden` features of them first."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.input_layer not in INPUT_LAYERS:
+            raise unknown("input_layer", self.input_layer, INPUT_LAYERS)
 
 
 class LearnedUpdate(Learnable):
@@ -39,18 +70,22 @@ class LearnedUpdate(Learnable):
         """This is an optimizer itself."""
         return self
 
-    @abstractmethod
-    def start(self, x0: Tensor) -> Any:
-        """The memory before the first iteration."""
+    cells: Lstm
 
     @abstractmethod
-    def forward(self, g: Tensor, k: int, memory: Any) -> tuple[Tensor, Any]:
+    def start(self, x0: Tensor, hidden: Hidden) -> Any:
+        """The memory before the first iteration, with the LSTM's initial state."""
+
+    @abstractmethod
+    def forward(self, g: Tensor, x: Tensor, k: int, memory: Any) -> tuple[Tensor, Any]:
         """The update u (B, n) of iteration k = 0, 1, ..., and the memory for the next one."""
 
     def init(self, problem: Problem, x0: Tensor) -> SubgradientState:
         """The state before the first iteration."""
         refuse_constraints(self.name, problem)
-        return SubgradientState(x0, 0, None, self.start(x0))
+        s = self.settings
+        hidden = self.cells.start(s.start, problem, x0, s.start_seed, s.start_scale)
+        return SubgradientState(x0, 0, None, self.start(x0, hidden))
 
     def point(self, state: SubgradientState) -> Tensor:
         """Where the next iteration evaluates f."""
@@ -65,5 +100,5 @@ class LearnedUpdate(Learnable):
     ) -> SubgradientState:
         """One iteration, with f evaluated at x already."""
         g = at.grad + problem.r.subgrad(state.x)
-        u, memory = self.forward(g.detach(), state.k, state.memory)
+        u, memory = self.forward(g.detach(), state.x, state.k, state.memory)
         return SubgradientState(state.x + u.to(state.x.dtype), state.k + 1, at, memory)

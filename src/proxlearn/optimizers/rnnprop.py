@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import elu
 
-from proxlearn.optimizers.learned import LearnedUpdate, NetworkSettings
+from proxlearn.optimizers.learned import LayeredSettings, LearnedUpdate
 from proxlearn.rules.learned import uniform
 from proxlearn.rules.lstm import Hidden, Lstm, linear
 
@@ -24,26 +25,34 @@ class Memory(NamedTuple):
 
 
 class RnnProp(LearnedUpdate):
-    """u = SCALE * tanh(W LSTM(g/sqrt(v), m/sqrt(v)) + bias), for every coordinate."""
+    """u = SCALE * tanh(W LSTM(input layer(g/sqrt(v), m/sqrt(v))) + bias), for every coordinate."""
 
+    Settings = LayeredSettings
     name = "rnnprop"
 
-    def __init__(self, settings: NetworkSettings, generator: torch.Generator | None = None):
+    def __init__(self, settings: LayeredSettings, generator: torch.Generator | None = None):
         super().__init__(settings)
-        self.cells = Lstm(2, settings.hidden, settings.layers, generator)
-        draw = partial(uniform, generator, 1 / math.sqrt(settings.hidden))
-        self.head_weight, self.head_bias = draw(1, settings.hidden), draw(1, 1)
+        H, inputs = settings.hidden, 2
+        if settings.input_layer == "elu":
+            first = partial(uniform, generator, 1 / math.sqrt(inputs))
+            self.input_weight, self.input_bias, inputs = first(H, 2), first(H, 1), H
+        self.cells = Lstm(inputs, H, settings.layers, generator)
+        draw = partial(uniform, generator, 1 / math.sqrt(H))
+        self.head_weight, self.head_bias = draw(1, H), draw(1, 1)
 
-    def start(self, x0: Tensor) -> Memory:
+    def start(self, x0: Tensor, hidden: Hidden) -> Memory:
         zero = torch.zeros_like(x0)
-        return Memory(zero, zero, self.cells.zero(x0))
+        return Memory(zero, zero, hidden)
 
-    def forward(self, g: Tensor, k: int, memory: Memory) -> tuple[Tensor, Memory]:
+    def forward(self, g: Tensor, x: Tensor, k: int, memory: Memory) -> tuple[Tensor, Memory]:
         m = BETA * memory.m + (1 - BETA) * g
         v = BETA * memory.v + (1 - BETA) * g.square()
         unbias = 1 - BETA ** (k + 1)
         size = (v / unbias).sqrt() + 1e-8
         inputs = torch.stack([g / size, m / unbias / size], 1)
+        if self.settings.input_layer == "elu":
+            W = self.input_weight
+            inputs = elu(linear(W, inputs.to(W.dtype), self.input_bias))
         out, hidden = self.cells.step(inputs, memory.hidden)
         u = SCALE * torch.tanh(linear(self.head_weight, out, self.head_bias)[:, 0])
         return u, Memory(m, v, hidden)

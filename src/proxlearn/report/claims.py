@@ -13,6 +13,7 @@ from proxlearn.report.conclusions import conclude
 from proxlearn.report.counts import Count, Results, first_below
 from proxlearn.report.verdicts import (
     OPEN,
+    PUBLISHED,
     RIGHT,
     SLACK,
     STEPS,
@@ -20,6 +21,8 @@ from proxlearn.report.verdicts import (
     against,
     beside_fista,
     both,
+    each,
+    in_each_unit,
     joined,
     verdict,
     verdict_by_step,
@@ -97,10 +100,17 @@ def _iterations(results: Results) -> list[Verdict]:
 
 
 def _adamhd(results: Results) -> list[Verdict]:
-    """A baseline, reproduced within a quarter: a slower one would flatter the others."""
+    """A baseline, reproduced within a quarter: a slower one would flatter the others.
+
+    It is judged with the values of the paper's code, where that was run, and the tuned one is
+    shown beside it.
+    """
     found = []
     for place, stated in ADAMHD.items():
-        ours, tight = (results.to("runtime", place, "adamhd", level) for level in (1e-3, 1e-6))
+        tuned = results.to("runtime", place, "adamhd", 1e-3)
+        as_published = results.to("runtime", place, "published-adamhd", 1e-3).measured
+        name = "published-adamhd" if as_published else "adamhd"
+        ours, tight = (results.to("runtime", place, name, level) for level in (1e-3, 1e-6))
         other = results.to("runtime", place, "fista-restart", 1e-3)
         holds = both(ours.at_most(1.25 * stated), ours.at_least(0.75 * stated))
         note = f"to 1e-6: {tight} (the paper: not reached)"
@@ -108,8 +118,9 @@ def _adamhd(results: Results) -> list[Verdict]:
             quicker = ours.at_most(stated)
             note = f"a {'faster' if quicker else 'slower'} baseline than the paper's; {note}"
         claim = f"AdamHD on {place}: iterations to a gap of 1e-3"
+        words = f"published values: {ours}; tuned: {tuned}" if as_published else str(ours)
         found.append(
-            Verdict(claim, "runtime", str(stated), str(ours), str(other), verdict(holds), note)
+            Verdict(claim, "runtime", str(stated), words, str(other), verdict(holds), note)
         )
     return found
 
@@ -117,30 +128,39 @@ def _adamhd(results: Results) -> list[Verdict]:
 def _within(results: Results) -> list[Verdict]:
     found = []
     for experiment, stated in WITHIN.items():
-        ours = results.to(experiment, RIGHT, "logistic-pa", 1e-6)
+        ours = in_each_unit(results, experiment, "logistic-pa", 1e-6)
         other = results.to(experiment, RIGHT, "fista-restart", 1e-6)
-        claim = f"L2O-PA on {PLACES[experiment]} converges within {stated} iterations"
-        holds = verdict(ours.at_most(stated))
-        found.append(_line(claim, experiment, f"within {stated}", ours, other, holds))
+        right, published = (ours[step].at_most(stated) for step in STEPS)
+        found.append(
+            Verdict(
+                f"L2O-PA on {PLACES[experiment]} converges within {stated} iterations",
+                experiment,
+                f"within {stated}",
+                each(ours),
+                str(other),
+                verdict_by_step({RIGHT: right, PUBLISHED: published}),
+                against(ours[RIGHT], other),
+            )
+        )
     return found
 
 
 def _faster(results: Results) -> list[Verdict]:
     found = []
     for experiment, (stated, needed) in FASTER.items():
-        ours = results.to(experiment, RIGHT, "logistic-pa", 1e-6)
+        ours = in_each_unit(results, experiment, "logistic-pa", 1e-6)
         fista = {step: results.to(experiment, step, "fista", 1e-6) for step in STEPS}
         other = results.to(experiment, RIGHT, "fista-restart", 1e-6)
-        holds = {step: _times_faster(count, ours, needed) for step, count in fista.items()}
+        holds = {step: _times_faster(fista[step], ours[step], needed) for step in STEPS}
         found.append(
             Verdict(
                 f"L2O-PA on {PLACES[experiment]} is {stated} times faster than FISTA",
                 experiment,
                 f"{stated}x (judged: at least {needed}x)",
-                "; ".join(f"{step}: {_ratio(count, ours)}" for step, count in fista.items()),
-                _ratio(other, ours),
+                "; ".join(f"{step}: {_ratio(fista[step], ours[step])}" for step in STEPS),
+                _ratio(other, ours[RIGHT]),
                 verdict_by_step(holds),
-                against(ours, other),
+                against(ours[RIGHT], other),
             )
         )
     return found
@@ -189,18 +209,18 @@ def _cifar_early(results: Results) -> Verdict:
 
 def _cifar_late(results: Results) -> Verdict:
     """1e-2 in 300 iterations against more than 2500."""
-    ours = results.to("cifar10", RIGHT, "lowlambda-pa", 1e-2)
+    ours = in_each_unit(results, "cifar10", "lowlambda-pa", 1e-2)
     fista = {step: results.to("cifar10", step, "fista", 1e-2) for step in STEPS}
     other = results.to("cifar10", RIGHT, "fista-restart", 1e-2)
-    quick = ours.at_most(SLACK * 300)
+    quick = {step: ours[step].at_most(SLACK * 300) for step in STEPS}
     return Verdict(
         "CIFAR-10: to a gap of 1e-2 L2O-PA takes 300 iterations and FISTA more than 2500",
         "cifar10",
         "300 against 2500+",
         beside_fista(ours, fista),
         str(other),
-        verdict_by_step({step: both(quick, found.at_least(2500)) for step, found in fista.items()}),
-        against(ours, other),
+        verdict_by_step({step: both(quick[step], fista[step].at_least(2500)) for step in STEPS}),
+        against(ours[RIGHT], other),
     )
 
 

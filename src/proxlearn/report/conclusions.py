@@ -18,6 +18,7 @@ from proxlearn.report.verdicts import (
     against,
     beside_fista,
     both,
+    in_each_unit,
     joined,
     verdict,
     verdict_by_step,
@@ -171,7 +172,7 @@ def _times(rise: float | None) -> str:
 
 def _cross(results: Results) -> Verdict:
     """Figure 10: trained on LASSO, L2O-PA converges on logistic regression, faster than FISTA."""
-    ours = results.to("cross", RIGHT, "lasso-pa", CONVERGED)
+    ours = in_each_unit(results, "cross", "lasso-pa", CONVERGED)
     fista = {step: results.to("cross", step, "fista", CONVERGED) for step in STEPS}
     restarted = results.to("cross", RIGHT, "fista-restart", CONVERGED)
     return Verdict(
@@ -180,8 +181,8 @@ def _cross(results: Results) -> Verdict:
         "faster",
         beside_fista(ours, fista),
         str(restarted),
-        verdict_by_step({step: ours.before(found) for step, found in fista.items()}),
-        joined(against(ours, restarted), _ends(results, "cross", RIGHT)),
+        verdict_by_step({step: ours[step].before(fista[step]) for step in STEPS}),
+        joined(against(ours[RIGHT], restarted), _ends(results, "cross", RIGHT)),
     )
 
 

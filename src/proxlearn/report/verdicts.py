@@ -1,14 +1,14 @@
 """A line of the table of claims: what the paper says, what we measured, and a verdict by code."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.table import Table
 
 from proxlearn.files import replacing
-from proxlearn.report.counts import Count
+from proxlearn.report.counts import Count, Results
 
 FILE = "claims.json"
 YES = "reproduced"
@@ -16,6 +16,8 @@ NO = "not reproduced"
 ONLY = "reproduced only with the published step"
 OPEN = "not measured"
 SLACK = 1.1
+SEEDS = (0, 1, 2)
+"""Seeds of the trainings of a preset."""
 RIGHT, PUBLISHED = "right step", "published step"
 STEPS = (RIGHT, PUBLISHED)
 
@@ -68,10 +70,44 @@ def joined(*parts: str) -> str:
     return "; ".join(filter(None, parts))
 
 
-def beside_fista(ours: Count, fista: Mapping[str, Count]) -> str:
+def in_each_unit(
+    results: Results, experiment: str, optimizer: str, level: float
+) -> dict[str, Count]:
+    """Iterations of a learned rule with its p in units of 1/L and, as published, of 1/||A||.
+
+    The second is the median over the seeds of the published preset; where none was run, our own
+    weights in that unit; where those were not run, the first stands for both.
+    """
+
+    def count(step: str, name: str) -> Count:
+        return results.to(experiment, step, name, level)
+
+    right = count(RIGHT, optimizer)
+    seeds = [count(PUBLISHED, f"published-{optimizer}-{seed}") for seed in SEEDS]
+    others = [count(PUBLISHED, name) for name in (f"{optimizer}-rescaled", optimizer)]
+    measured = [c for c in seeds if c.measured]
+    known = [c for c in others if c.measured]
+    published = median(measured) if measured else known[0] if known else right
+    return {RIGHT: right, PUBLISHED: published}
+
+
+def median(counts: Sequence[Count]) -> Count:
+    """The median of some counts, the later of two; what did not arrive comes last."""
+    ordered = sorted(counts, key=lambda c: (c.value is None, c.value))
+    return ordered[len(ordered) // 2]
+
+
+def each(ours: Mapping[str, Count]) -> str:
+    """A count in words, or both where the unit of p makes a difference."""
+    if len(set(ours.values())) == 1:
+        return str(ours[RIGHT])
+    return f"{ours[RIGHT]}; p in the published unit: {ours[PUBLISHED]}"
+
+
+def beside_fista(ours: Mapping[str, Count], fista: Mapping[str, Count]) -> str:
     """The counts of L2O-PA and of FISTA with each step, in words."""
     counts = "; ".join(f"FISTA, {step}: {count}" for step, count in fista.items())
-    return f"L2O-PA {ours}; {counts}"
+    return f"L2O-PA {each(ours)}; {counts}"
 
 
 def save(verdicts: list[Verdict], folder: Path) -> None:

@@ -9,6 +9,10 @@ from torch import Tensor, nn
 from proxlearn.errors import InputError
 from proxlearn.problem import Problem
 from proxlearn.scheme import Coefficients, Scheme, View
+from proxlearn.smooth import Logistic, Softmax
+
+UNITS = ("lipschitz", "norm")
+"""What p is a multiple of; `unit_step` says what each is."""
 
 
 class Learnable(nn.Module, ABC):
@@ -65,6 +69,18 @@ def check_size(name: str, value: int, largest: int) -> None:
     """A number of units or layers, from a file perhaps: at least one, and not absurd."""
     if not 1 <= value <= largest:
         raise InputError(f"setting {name} is {value}; expected 1 to {largest}")
+
+
+def unit_step(problem: Problem, unit: str) -> Tensor:
+    """The step that a learned p is a multiple of, (B, 1).
+
+    'lipschitz' is 1/L. 'norm' is the unit of the paper's code: 1/||A|| for a logistic or softmax
+    loss, whose L is ||A||^2/(4m) or ||A||^2/(2m), and 1/L = 1/||A||^2 for least squares.
+    """
+    f = problem.f
+    if unit == "norm" and isinstance(f, (Logistic, Softmax)):
+        return (1 / f.A.norm()).expand(problem.batch)[:, None]
+    return problem.safe_step()
 
 
 def uniform(generator: torch.Generator | None, bound: float, *shape: int) -> nn.Parameter:

@@ -9,7 +9,7 @@ import torch
 from proxlearn.checkpoint import build
 from proxlearn.checks import check_seed
 from proxlearn.errors import InputError, unknown
-from proxlearn.names import LOSSES, SCHEDULES
+from proxlearn.names import LOSSES, SCHEDULES, SCORES
 from proxlearn.optimizers import KINDS
 from proxlearn.rules import Learnable
 from proxlearn.rules.recurrent import VARIANTS
@@ -46,19 +46,29 @@ class TrainConfig:
     loss: str = "log-mean-gap"
     """'objective': the mean of F(y_k), the paper's. 'log-gap': the mean of
     log((F(y_k) - F*)/F* + floor), which weighs every decade of accuracy alike.
-    'log-mean-gap': the logarithm after the mean over the problems, so that the slowest count."""
+    'log-mean-gap': the logarithm after the mean over the problems, so that the slowest count.
+    'distance': |x_K - x*|^2 / |x*|^2 at the last iteration K of the segment, a supervised loss for
+    the unrolled methods, with x* from `reference` iterations of FISTA with restart."""
     floor: float = 1e-6
     """Relative accuracy below which the log-gap loss sees no difference."""
     reference: int = 400
     """Iterations of FISTA with restart that the losses with a gap take F* from."""
     warmup: int = 10
     """Steps over which the horizon grows from one segment to its full length."""
+    layerwise: bool = False
+    """True: one segment a step, whose length grows from one iteration to the horizon over the
+    first three quarters of the steps. For the unrolled methods, whose deeper layers learn nothing
+    while the first ones do not work."""
     clip: float | None = 1.0
     """Largest norm of the gradient; None for no limit."""
     validation: int = 64
     """Problems in a batch of the fixed validation set."""
     validation_batches: int = 1
     """Batches in that set: several for a family whose batches differ in kind or size."""
+    score: str = "gap"
+    """What decides which weights are best: 'gap', the mean over the iterations of log10 of the
+    relative gap at x. 'last-gap': the same at the last iteration alone, for the unrolled methods.
+    'objective': as in the paper's code, the mean of F at y."""
     validate_every: int = 10
     """Steps between validations; the best weights are kept."""
     seed: int = 0
@@ -81,9 +91,14 @@ class TrainConfig:
             raise InputError(
                 f"horizon {self.horizon} is not a multiple of unroll {self.unroll}; make it one"
             )
-        for name, known in [("loss", LOSSES), ("schedule", SCHEDULES)]:
+        for name, known in [("loss", LOSSES), ("schedule", SCHEDULES), ("score", SCORES)]:
             if getattr(self, name) not in known:
                 raise unknown(name, getattr(self, name), known)
+        if self.layerwise and self.unroll != self.horizon:
+            raise InputError(
+                f"a layerwise training has one segment, and unroll {self.unroll} is not horizon "
+                f"{self.horizon}; make them equal"
+            )
         for name in ("lr", "floor"):
             value = getattr(self, name)
             if isinstance(value, str) or not 0 < value < float("inf"):

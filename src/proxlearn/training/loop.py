@@ -112,12 +112,12 @@ class Training:
     def minibatch(self) -> None:
         """One minibatch: the horizon in segments, an Adam step after each, then perhaps a look."""
         problem = self.problems(self.step, self.config.batch, self.ranks.rank)
-        optimum = self.optimum(problem) if self.config.loss != "objective" else None
+        target = self.target(problem)
         for group in self.adam.param_groups:
             group["lr"] = self.learning_rate()
         state, losses = self.optimizer.init(problem, start_point(problem, None)), []
         for _ in range(self.segments()):
-            state, loss = self.segment(problem, detach(state), optimum)
+            state, loss = self.segment(problem, detach(state), target)
             if not self.update(loss):
                 self.skipped += 1
                 self.bad_in_a_row += 1
@@ -136,6 +136,8 @@ class Training:
 
     def segments(self) -> int:
         """How many segments of the horizon this step runs."""
+        if self.config.layerwise:
+            return 1
         full = self.config.horizon // self.config.unroll
         if self.step >= self.config.warmup:
             return full
@@ -147,20 +149,40 @@ class Training:
             return self.config.lr
         return self.config.lr * 0.5 * (1 + math.cos(math.pi * self.step / self.config.steps))
 
-    def segment(self, problem: Problem, state: Any, optimum: Tensor | None) -> tuple[Any, Tensor]:
-        """`unroll` iterations with a graph; the loss is the mean over y_1, ..., y_unroll."""
+    def length(self) -> int:
+        """Iterations in a segment of this step."""
+        config = self.config
+        if not config.layerwise:
+            return config.unroll
+        return min(1 + 4 * config.horizon * self.step // (3 * config.steps), config.horizon)
+
+    def target(self, problem: Problem) -> Tensor | None:
+        """What the loss is measured from: nothing, F* (B,), or x* (B, n)."""
+        if self.config.loss == "objective":
+            return None
+        if self.config.loss == "distance":
+            most = self.config.reference
+            found: Tensor = solve(problem, "fista-restart", tol=2e-5, max_iter=most).x
+            return found.to(problem.dtype)
+        return self.optimum(problem)
+
+    def segment(self, problem: Problem, state: Any, target: Tensor | None) -> tuple[Any, Tensor]:
+        """Some iterations with a graph, and the loss, by default the mean over y_1, ..., y_K."""
         values = []
-        for k in range(self.config.unroll):
+        for k in range(self.length()):
             state = self.optimizer.step(problem, state)
             if k > 0:  # an iteration evaluates f at the y it starts from
                 assert state.at is not None
                 values.append(state.at.value + problem.r.value(state.at.point))
+        if target is not None and self.config.loss == "distance":
+            missed = (state.x - target).square().sum(-1)
+            return state, (missed / target.square().sum(-1).clamp(min=1e-12)).mean()
         F = torch.stack([*values, problem.objective(state.y)])
-        if optimum is None:
+        if target is None:
             return state, F.mean()
         # F* is known to some digits only: whatever lies below it takes its place.
-        torch.minimum(optimum, F.detach().nan_to_num(nan=torch.inf).amin(0), out=optimum)
-        gap = (F - optimum) / optimum
+        torch.minimum(target, F.detach().nan_to_num(nan=torch.inf).amin(0), out=target)
+        gap = (F - target) / target
         if self.config.loss == "log-mean-gap":
             gap = gap.mean(1)
         return state, (gap + self.config.floor).log().mean()
@@ -199,7 +221,8 @@ class Training:
         """The score on a fixed set: the mean over iterations of log10 of the relative gap at x_k.
 
         The gap is averaged over the problems before the logarithm, or after it where the loss is
-        "log-gap": as the loss does.
+        "log-gap": as the loss does. With the score "objective" it is log10 of the mean of F(y_k)
+        over problems and iterations, which orders weights as that mean does.
         """
         if not self.ranks.first:
             return
@@ -235,12 +258,18 @@ class Training:
     def score(self, problem: Problem, optimum: Tensor) -> float:
         """The validation score of one batch."""
         state, logs = self.optimizer.init(problem, start_point(problem, None)), []
+        objectives = []
         for _ in range(self.config.horizon):
             state = self.optimizer.step(problem, state)
+            if self.config.score == "objective":
+                objectives.append(problem.objective(state.y).mean())
+                continue
             gap = (problem.objective(state.x) - optimum) / optimum
             gap = gap.nan_to_num(nan=10.0).clamp(1e-7, 10)
             logs.append(gap.log10().mean() if self.config.loss == "log-gap" else gap.mean().log10())
-        return float(torch.stack(logs).mean())
+        if objectives:
+            return float(torch.stack(objectives).mean().nan_to_num(nan=torch.inf).log10())
+        return float(logs[-1] if self.config.score == "last-gap" else torch.stack(logs).mean())
 
     def report(self) -> Report:
         """Where the training stands."""

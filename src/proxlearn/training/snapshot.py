@@ -48,7 +48,8 @@ def restore(run: "Training", out: Path | None) -> None:
     tensors, metadata = read_tensors(file)
     try:
         state = json.loads(metadata["training"])
-        same = state["identity"] == json.loads(json.dumps(_identity(run)))
+        identity = {**state["identity"], "config": completed(state["identity"]["config"])}
+        same = identity == json.loads(json.dumps(_identity(run)))
     except (KeyError, ValueError, TypeError):
         raise InputError(f"{file} is not a training's checkpoint; remove it") from None
     if not same:
@@ -126,6 +127,12 @@ def describe_family(family: Family) -> dict[str, Any]:
 def describe_config(config: TrainConfig) -> dict[str, Any]:
     """A configuration, as a card holds it."""
     return {**asdict(config), "settings": dict(config.settings)}
+
+
+def completed(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration from a card, with the defaults of settings that did not exist then."""
+    known = json.loads(json.dumps(describe_config(TrainConfig())))
+    return {**known, **config}
 
 
 def _identity(run: "Training") -> dict[str, Any]:
