@@ -1,11 +1,12 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo-setup fresh-start build wheel sanitize demo test quick lint format docs bench zoo clean distclean
+.PHONY: help setup demo-setup fresh-start build wheel sanitize demo test quick fuzz lint format docs bench zoo clean distclean
 
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO_ARGS ?= --out demo-out
 BENCH_ARGS ?=
 TEST_ARGS ?=
+FUZZ_ARGS ?=
 PIP_ARGS ?=
 WORKERS ?= 2
 SANITIZE_TESTS ?= tests/core
@@ -92,8 +93,11 @@ demo: build  ## solve the demonstration problems and write a report (DEMO_ARGS)
 test: lint  ## lint, then tests and doctests (TEST_ARGS, WORKERS)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) $(TEST_ARGS)
 
-quick: setup build  ## the tests that are not marked slow, without lint (TEST_ARGS, WORKERS)
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m 'not slow' $(TEST_ARGS)
+quick: setup build  ## tests without the slow ones (TEST_ARGS, WORKERS)
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(TEST_ARGS)
+
+fuzz: setup build  ## random problems, every SOLVED checked in extended precision (FUZZ_ARGS)
+	cd tests && $(ONE_THREAD) ../$(BIN)/python -m fuzz $(FUZZ_ARGS)
 
 lint: setup build  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -187,7 +187,7 @@ class Reductions:
 
 
 def reductions_that_pay(glm: Glm, solves: int) -> Reductions | None:
-    """Reductions where they pay: least squares with more rows than columns, solved many times.
+    """Reductions where they pay: least squares with m >= 2 n, solved many times.
 
     The factor costs about as much as n/8 passes over A (a matrix product is that much faster
     than a pass), and every pass then costs n/m of what it did.
@@ -197,7 +197,7 @@ def reductions_that_pay(glm: Glm, solves: int) -> Reductions | None:
         return None
     m, n = A.shape
     penalised = (glm.l1 > 0).all() or (glm.l2 > 0).all()
-    return Reductions() if penalised and m >= n and 8 * solves > n else None
+    return Reductions() if penalised and m >= 2 * n and 8 * solves > n else None
 
 
 def _data(A: Any, intercept: bool, mean: Array | None) -> Any:
