@@ -429,3 +429,30 @@ def test_the_median_of_two_is_the_later_one():
     assert verdicts.median([late, early]) == late
     assert verdicts.median([never, early]) == never
     assert verdicts.median([never, late, early]) == late
+
+
+def test_the_ablation_is_judged_as_published_once_all_its_variants_were_run(tmp_path):
+    curves = {("", f"lasso-{v}"): falling(None, 100) for v in claims.VARIANTS}
+    published = {("", f"published-lasso-{v}-0"): falling(40, 100) for v in claims.VARIANTS}
+    published["", "published-lasso-pba-0"] = falling(30, 100)
+    some = dict(list(published.items())[:3])
+    write(tmp_path, "ablation", curves | some)
+    found = only(tmp_path, "all variants converge")
+    assert (found.verdict, found.note) == (NO, claims.FEWER)
+    write(tmp_path, "ablation", curves | published)
+    found = only(tmp_path, "all variants converge")
+    assert (found.verdict, found.note) == (YES, "")
+    assert only(tmp_path, "fixing b1").verdict == YES
+
+
+def test_generic_methods_are_judged_by_the_median_of_the_published_seeds(tmp_path):
+    curves = {
+        (RIGHT, "logistic-l2o-dm"): falling(50, 200),
+        (RIGHT, "logistic-rnnprop"): falling(None, 200),
+    }
+    for seed, to in enumerate((None, 60, None)):
+        curves[PUBLISHED, f"published-logistic-l2o-dm-{seed}"] = falling(to, 200)
+        curves[PUBLISHED, f"published-logistic-rnnprop-{seed}"] = falling(None, 200)
+    write(tmp_path, "logistic", curves)
+    found = only(tmp_path, "RNNprop fail")
+    assert (found.verdict, found.note) == (YES, "")

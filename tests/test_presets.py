@@ -261,3 +261,16 @@ def test_the_page_about_the_paper_has_the_numbers_of_the_published_preset():
     for convention in presets.CONVENTIONS:
         for text in (convention.what, convention.why, convention.where):
             assert text
+
+
+def test_a_panel_of_trainings_is_not_run_while_none_of_them_is_there(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROXLEARN_WEIGHTS", str(tmp_path))
+    problems = FromFamily(pl.families.GaussianLasso(m=10, n=20, nonzeros=2), "tiny LASSO")
+    settings = (
+        Setting("a", problems, ("ista", "fista-restart")),
+        Setting("b", problems, ("published-small-lasso-pa-1", "fista-restart")),
+    )
+    outcome = runner.run(tiny(settings=settings), "paper", tmp_path / "out")
+    card = json.loads(outcome.card.read_text())
+    assert [panel["setting"] for panel in card["panels"]] == ["a"]
+    assert any("published-small-lasso-pa-1" in note for note in card["notes"])

@@ -290,7 +290,7 @@ def _as(name: str, array: Any, like: Matrix) -> Any:
 def to_positive(name: str, value: Any, like: Any, at_least: float | None = None) -> Any:
     """Positive numbers (B,) of a number or one number an instance, in A's library and precision."""
     like = to_matrix("A", like)
-    if type(value) is float and like.dtype == np.float64 and 0 < value < np.inf:
+    if isinstance(value, float) and like.dtype == np.float64 and 0 < value < np.inf:
         return np.array([value])
     try:
         array = to_array(name, value)

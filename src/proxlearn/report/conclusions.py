@@ -9,9 +9,11 @@ from functools import reduce
 
 import numpy as np
 
-from proxlearn.report.counts import Results
+from proxlearn.report.counts import Count, Results
 from proxlearn.report.verdicts import (
+    PUBLISHED,
     RIGHT,
+    SEEDS,
     SLACK,
     STEPS,
     Verdict,
@@ -20,6 +22,7 @@ from proxlearn.report.verdicts import (
     both,
     in_each_unit,
     joined,
+    median,
     verdict,
     verdict_by_step,
 )
@@ -96,11 +99,17 @@ def _patches(results: Results) -> Verdict:
 
 
 def _generic(results: Results) -> Verdict:
-    """Figure 5: L2O-DM and RNNprop do not converge on the problems they were trained on."""
-    counts = {
-        label: results.to("logistic", RIGHT, f"logistic-{name}", CONVERGED)
-        for name, label in GENERIC.items()
-    }
+    """Figure 5: L2O-DM and RNNprop do not converge on the problems they were trained on.
+
+    They are judged by the median of the seeds of the published preset, once those were run.
+    """
+    counts = {label: _published(results, name) for name, label in GENERIC.items()}
+    published = all(count.measured for count in counts.values())
+    if not published:
+        counts = {
+            label: results.to("logistic", RIGHT, f"logistic-{name}", CONVERGED)
+            for name, label in GENERIC.items()
+        }
     failed = [None if not c.measured else c.value is None for c in counts.values()]
     return Verdict(
         "L2O-DM and RNNprop fail to converge on synthetic logistic regression",
@@ -109,8 +118,15 @@ def _generic(results: Results) -> Verdict:
         ", ".join(f"{label} {count}" for label, count in counts.items()),
         str(results.to("logistic", RIGHT, "fista-restart", CONVERGED)),
         verdict(reduce(both, failed)),
-        LESS if None not in failed else "",
+        LESS if None not in failed and not published else "",
     )
+
+
+def _published(results: Results, name: str) -> Count:
+    """The median over the seeds of the published preset on synthetic logistic regression."""
+    names = [f"published-logistic-{name}-{seed}" for seed in SEEDS]
+    counts = [results.to("logistic", PUBLISHED, n, CONVERGED) for n in names]
+    return median([count for count in counts if count.measured] or counts)
 
 
 def _large(results: Results) -> Verdict:
