@@ -57,9 +57,11 @@ def run(code):
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 
 
+@pytest.mark.slow
 def test_a_pool_of_forked_processes_does_not_hang_after_two_threads():
     assert run(POOL) == "done"
 
 
+@pytest.mark.slow
 def test_only_a_process_that_has_used_the_package_is_changed():
     assert run(THREADS).split() == ["2", "2", "1"]

@@ -236,6 +236,7 @@ def test_a_layerwise_training_lengthens_its_segment_layer_by_layer():
     assert ordinary.length() == CONFIG.unroll
 
 
+@pytest.mark.slow
 def test_the_supervised_loss_moves_the_layers_and_they_come_closer():
     trained = pl.train(FAMILY, SUPERVISED)
     problem = FAMILY.sample(64, 5)

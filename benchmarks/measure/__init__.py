@@ -5,8 +5,11 @@ keeps compiled functions of Numba out of the folders of the files that are raced
 """
 
 import os
+import sys
 import tempfile
 
 for _name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA"):
     os.environ.setdefault(f"{_name}_NUM_THREADS", "1")
 os.environ.setdefault("NUMBA_CACHE_DIR", os.path.join(tempfile.gettempdir(), "everyday-numba"))
+if "numba" in sys.modules:  # it has read its settings already
+    sys.modules["numba"].config.reload_config()
