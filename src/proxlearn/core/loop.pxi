@@ -269,7 +269,7 @@ cdef class Solver:
             self.certify()
             if not isfinite(self.objective):
                 return NUMERICAL_ERROR
-            if self.gap <= self.allowed(tol) and tol > 0 and self.is_exact():
+            if self.gap <= self.allowed(tol) and tol > 0 and self.is_exact() and self.is_feasible(tol):
                 return SOLVED
             if self.norms != NULL and not self.is_exact() and self.gap <= max(self.allowed(tol), 2.0 * self.hidden_by_rounding()):
                 return MAX_ITER  # the problem itself has to be solved
@@ -364,6 +364,20 @@ cdef class Solver:
         if self.norms == NULL:
             return True
         return self.hidden_by_rounding() <= 1e-9 * self.objective and self.objective >= 0.02 * self.size * self.size
+
+    cdef bint is_feasible(self, double tol) noexcept nogil:
+        """True where the residual itself, hardly scaled, is a dual point; asked of reduced problems.
+
+        Their bound is better than that of the scaled residual of the original problem, so that a gap
+        below the tolerance can leave conditions violated by much more than the tolerance.
+        """
+        cdef Py_ssize_t j
+        cdef double most = self.worst
+        if self.norms == NULL:
+            return True
+        for j in range(self.n):
+            most = max(most, self.score[j])
+        return most <= tol * self.scale
 
     cdef double hidden_by_rounding(self) noexcept nogil:
         """How far the objective and the bound of a reduced problem may be off."""
