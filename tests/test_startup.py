@@ -193,7 +193,7 @@ def test_without_pytorch_one_line_says_what_to_install():
 
 
 def test_a_small_file_is_solved_in_a_second(tmp_path):
-    """Of processor time, in the best of three runs: a busy machine makes all instructions slower."""
+    """Of processor time, in the best of three runs: a busy machine makes all of it slower."""
     np.save(tmp_path / "A.npy", np.eye(4))
     np.save(tmp_path / "b.npy", np.arange(4.0))
     arguments = ["solve", "lasso", "A.npy", "b.npy", "--lam", "0.5"]
