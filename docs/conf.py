@@ -63,7 +63,13 @@ _CODE = re.compile(r"(``.+?``|`.+?`)")
 
 
 def as_rest(app, what, name, obj, options, lines):
-    """Docstrings are plain text with code in backticks: escape what reST would read as markup."""
+    """Docstrings are plain text with code in backticks: escape what reST would read as markup.
+
+    A docstring with numpydoc sections is shown as it stands in the source.
+    """
+    if any(re.fullmatch(r"-{4,}", line.strip()) for line in lines):
+        lines[:] = ["::", "", *(f"    {line}" for line in lines), ""]
+        return
     out: list[str] = []
     for before, line in zip(["", *lines], lines, strict=False):
         if line.startswith("    ") and not before.strip() and not _inside_block(out):
