@@ -1,17 +1,24 @@
 """Fixtures that several suites share."""
 
+import gc
 import os
+import sys
 from pathlib import Path
 
 import hypothesis
 import pytest
-import torch
 
 # Property tests draw the same examples in every normal run, so that a run takes as long as the last
 # and fails only for what has changed. HYPOTHESIS_PROFILE=thorough draws new and many more.
 hypothesis.settings.register_profile("normal", deadline=None, max_examples=80, derandomize=True)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=5000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "normal"))
+
+
+def pytest_collection_finish():
+    """Exempt what imports made from the tests' garbage collections, which would visit it all."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +44,30 @@ def threads_as_before():
     Otherwise a test that asks for more, itself or through a library, slows the whole rest of the
     run: two workers with two threads each on two cores take several times as long as with one.
     """
-    before = torch.get_num_threads()
+    before = threads()
     yield
-    if torch.get_num_threads() != before:
-        torch.set_num_threads(before)
+    if before is not None and threads() != before:
+        sys.modules["torch"].set_num_threads(before)
+
+
+def threads():
+    """The number of PyTorch threads; None in a process that has not imported PyTorch."""
+    torch = sys.modules.get("torch")
+    return None if torch is None else torch.get_num_threads()
+
+
+@pytest.fixture(scope="session")
+def client():
+    """A cluster of Dask in this process: a scheduler and one worker with two threads."""
+    from proxlearn.scale.cluster import connected
+
+    with connected(None, 2, threads=True) as found:
+        yield found
+
+
+@pytest.fixture
+def in_threads(monkeypatch, client):
+    """Let ``solve-batch`` use the cluster in this process instead of one with processes."""
+    from contextlib import nullcontext
+
+    monkeypatch.setattr("proxlearn.scale.cluster.connected", lambda *_: nullcontext(client))

@@ -16,7 +16,9 @@ def leaves(obj):
         return leaves((obj.f, obj.r))
     if isinstance(obj, Operator):
         named = sorted(vars(obj).items())
-        return [t for name, t in named if isinstance(t, torch.Tensor) and name[0] != "_"]
+        own = [t for name, t in named if isinstance(t, torch.Tensor) and name[0] != "_"]
+        own = [t.values() if t.layout == torch.sparse_csr else t for t in own]
+        return own + leaves(getattr(obj, "operators", ()))
     if is_dataclass(obj):
         return [t for field in fields(obj) for t in leaves(getattr(obj, field.name))]
     if isinstance(obj, (tuple, list)):

@@ -30,7 +30,12 @@ def test_a_tiny_lam_is_solved_in_a_thousand_iterations():
 
 
 @pytest.mark.parametrize(
-    ("lam", "scale", "most"), [(2e-3, True, 400), (2e-5, True, 1200), (2e-4, False, 700)]
+    ("lam", "scale", "most"),
+    [
+        (2e-3, True, 400),
+        pytest.param(2e-5, True, 1200, marks=pytest.mark.slow),
+        (2e-4, False, 700),
+    ],
 )
 def test_logistic_regression_with_little_penalty(lam, scale, most):
     solution = pl.solve(breast_cancer(lam, scale), max_iter=1000, engine="torch")

@@ -71,13 +71,22 @@ BAD_LAM += [np.ones((2, 2)), -np.ones(500), [0.1, np.nan], {"lam": 1}, torch.ten
 BAD_GROUPS = {
     "short": ([0, 1], r"groups has shape \(2,\); expected \(6,\)"),
     "matrix": (np.zeros((2, 3)), r"groups has shape \(2, 3\); expected \(6,\)"),
-    "gap": ([0, 0, 0, 2, 2, 2], "groups must be numbered 0, 1"),
-    "from-one": ([1, 1, 1, 2, 2, 2], "groups must be numbered 0, 1"),
-    "negative": ([-1, 0, 0, 1, 1, 1], "groups must be numbered 0, 1"),
-    "fraction": ([0, 0, 0.5, 1, 1, 1], "groups must be numbered 0, 1"),
+    "gap": ([0, 0, 0, 2, 2, 2], "expected groups numbered 0, 1"),
+    "from-one": ([1, 1, 1, 2, 2, 2], "expected groups numbered 0, 1"),
+    "negative": ([-2, 0, 0, 1, 1, 1], "expected groups numbered 0, 1"),
+    "fraction": ([0, 0, 0.5, 1, 1, 1], "expected groups numbered 0, 1"),
     "strings": (list("aabbcc"), "groups has dtype <U1"),
     "nan": ([0, 0, np.nan, 1, 1, 1], "groups holds 1 values"),
     "none": (None, "groups has dtype object"),
+    "nobody": ([-1] * 6, "groups has no group; expected at least one"),
+    "overlapping": ([[0, 1, 2], [2, 3]], "coordinate 2 is in two groups"),
+    "twice": ([[0, 1, 1]], "coordinate 1 is in two groups, or twice in group 0"),
+    "empty": ([[0, 1], []], "group 1 is empty; expected at least one coordinate"),
+    "outside": ([[0, 1], [6]], "group 1 holds coordinate 6; expected numbers from 0 to 5"),
+    "below": ([[0, -1]], "group 0 holds coordinate -1; expected numbers from 0 to 5"),
+    "fractions": ([[0, 0.5]], "group 0 is not a list of whole numbers"),
+    "ragged strings": ([["a"], [0]], "group 0 has dtype <U1"),
+    "nested": ([[[0]], [[1]]], "group 0 is not a list of whole numbers"),
 }
 MAKERS = {
     "lasso": lambda A, b: pl.lasso(A, b, 0.1),
@@ -135,13 +144,19 @@ def test_bad_weights():
     rejects("weights holds 6 values", pl.elastic_net, A, b, 0.1, 1, weights=np.full(N, np.inf))
     rejects(r"expected \(12,\)", pl.softmax, A, LABELS, 0.1, weights=np.ones(N))
     groups = [0, 0, 0, 1, 1, 1]
-    rejects("must be > 0", pl.group_lasso, A, b, 0.1, groups, weights=[1, 0])
+    rejects("negative", pl.group_lasso, A, b, 0.1, groups, weights=[1, -1])
+    sparse = pl.sparse_group_lasso
+    rejects("l1_ratio is 1.5; expected numbers from 0 to 1", sparse, A, b, 0.1, groups, 1.5)
+    rejects("l1_ratio is -1; expected a number >= 0", sparse, A, b, 0.1, groups, -1)
+    rejects(r"l1_weights has shape \(2,\)", sparse, A, b, 0.1, groups, l1_weights=[1, 1])
     rejects(r"\(3,\); expected \(2,\)", pl.group_lasso, A, b, 0.1, groups, weights=[1, 1, 1])
 
 
 def test_bad_labels():
     rejects("labels such as -1, 1; expected only 0 and 1", pl.logistic, A, [-1, 1, 1, -1], 0.1)
     rejects("labels such as 0, 0.5", pl.logistic, A, [0, 0.5, 1, 1], 0.1)
+    rejects("b holds -1; expected counts", pl.poisson, A, [0, 3, -1, 0], 0.1)
+    rejects("delta is 0; expected a number > 0", pl.huber, A, b, 0.1, 0)
     rejects("class numbers 0, 1, 2", pl.softmax, A, [0, 1, -1, 0], 0.1)
     rejects("class numbers 0, 1, 2", pl.softmax, A, [0, 1, 1.5, 0], 0.1)
     rejects("labels up to 2 and classes is 2", pl.softmax, A, [0, 1, 2, 0], 0.1, classes=2)

@@ -18,7 +18,7 @@ from contest.peers import NAMES, peers
 from contest.race import Course, Entry
 from contest.roofline import roofline
 from contest.task import Task, relative_gap
-from contest.variant import EXACT, GRID, SINGLE, Peer, Variant
+from contest.variant import EXACT, GRID, OURS, SINGLE, Peer, Variant
 
 from proxlearn.families import GaussianLasso, GaussianLogistic
 
@@ -97,7 +97,7 @@ def test_the_objective_is_that_of_proxlearn():
     for kind in KINDS[:3]:
         task = tiny(kind)
         X = np.random.default_rng(0).normal(size=(task.count, task.n))
-        ours = task.problem(torch.float64).objective(torch.from_numpy(X)).numpy()
+        ours = task.problem(np.float64).objective(torch.from_numpy(X)).numpy()
         np.testing.assert_allclose(task.objective(X), ours, rtol=1e-12)
 
 
@@ -169,7 +169,7 @@ def test_processes_give_the_answers_of_one():
 
 def test_blocks_do_not_change_the_answers(monkeypatch):
     task = tiny("lasso", 5)
-    variant = peers(task, "lasso", 1)[2].variants[0]
+    variant = peers(task, "lasso", 1)[len(OURS)].variants[0]
     whole = clock.run(variant, task, 1e-8, 1).X
     monkeypatch.setattr("contest.task.BLOCK", 2 * 8 * task.m * task.n)
     assert len(task.blocks()) == 3
@@ -178,7 +178,7 @@ def test_blocks_do_not_change_the_answers(monkeypatch):
 
 def test_ratios_are_their_time_over_ours_in_the_same_repeat():
     ours = Entry("proxlearn", "s", 1e-3, [1.0, 2.0, 4.0], [0.1] * 3, 1e-4, 1e-5)
-    fista = replace(ours, name="with fista-restart", seconds=[0.5] * 3)
+    fista = replace(ours, name="FISTA start", seconds=[0.5] * 3)
     slow = replace(ours, name="slow", seconds=[10.0, 10.0, 10.0])
     peer = replace(ours, name="other", seconds=[2.0, 8.0, 4.0])
     assert tables.ratios(peer, ours) == [2, 4, 1]

@@ -204,6 +204,8 @@ BAD_INPUT = {
     "solve lasso words.csv b.npy --lam 0.1": "'four' in row 2, column 2",
     "solve lasso ragged.csv b.npy --lam 0.1": "1 columns in row 2",
     "solve logistic A.npy signs.npy --lam 0.1": "expected only 0 and 1",
+    "solve poisson A.npy signs.npy --lam 0.1": "expected counts",
+    "solve huber A.npy b.npy --lam 0.1": "delta",
     "solve softmax A.npy b.npy --lam 0.1": "class numbers",
     "solve softmax A.npy classes.npy --lam 0.1 --classes 2": "labels up to 2",
     "solve lasso A.npy b.npy --lam -1": "expected a number > 0",

@@ -25,17 +25,24 @@ def test_optimum_agrees_with_coordinate_descent():
         assert best[i].item() == pytest.approx(peer, rel=1e-11)
 
 
-@pytest.mark.parametrize("name", NAMES)
+IMAGING = ("deblur", "mri", "inpaint", "tomography", "imaging")
+"""Families behind operators: only first-order methods solve them, to fewer digits."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n in IMAGING else ()) for n in NAMES]
+)
 def test_every_family_has_a_certified_optimum(name):
     problem = NAMES[name]().sample(1, 0)
-    best = optimum(problem)
+    tol = 1e-10 if name in IMAGING else 1e-12
+    best = optimum(problem, tol)
     assert best.dtype == torch.float64
     assert best.shape == (1,)
     found = pl.solve(problem.to(torch.float64), tol=1e-7, max_iter=5000)
     assert found.solved
-    assert best.item() <= found.objective.item() * (1 + 1e-12)
+    assert best.item() <= found.objective.item() * (1 + tol)
     if found.gap.isfinite().all():
-        assert best.item() >= (found.objective - found.gap).item() * (1 - 1e-12)
+        assert best.item() >= (found.objective - found.gap).item() * (1 - tol)
 
 
 def test_optimum_that_is_not_certified_is_refused():
@@ -72,6 +79,7 @@ def test_blocks_change_nothing(monkeypatch):
     assert run.seconds.shape == (21,)
 
 
+@pytest.mark.slow
 def test_gaps_are_relative_to_the_optimum_and_never_negative():
     problem = SMALL.sample(3, 1, dtype=torch.float64)
     result = compare(problem, ["fista-restart"], max_iter=1500)

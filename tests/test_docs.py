@@ -64,6 +64,7 @@ def test_the_landing_page_prints_what_it_says():
     assert printed.getvalue() == expected
 
 
+@pytest.mark.slow
 def test_a_family_of_ones_own_can_be_trained_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     module = types.ModuleType("documented_family")

@@ -118,8 +118,7 @@ def test_every_setting_of_a_peer_solves_the_same_problem(module, kind, sparse):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_ours_solves_every_kind(kind, monkeypatch):
-    monkeypatch.setenv("PROXLEARN_COMPILE", "never")
+def test_ours_solves_every_kind(kind):
     task = tiny(kind)
     entries = row(task, {"proxlearn": Proxlearn()}, Rules(budget=0, peers=()), Cache(None))
     assert [e.name for e in entries] == ["proxlearn"]
@@ -267,8 +266,7 @@ def test_rows_cover_every_kind_and_data_set():
     ]
 
 
-def test_the_command_writes_tables_and_results(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("PROXLEARN_COMPILE", "never")
+def test_the_command_writes_tables_and_results(tmp_path, capsys):
     out, page = tmp_path / "out.json", tmp_path / "page.md"
     arguments = ["--quick", "--kind", "lasso", "--only", "diabetes", "--peers", "scikit-learn"]
     files = ["--cache", tmp_path / "cache.json", "--json", out, "--markdown", page]

@@ -62,6 +62,7 @@ def test_gallery_scripts_draw_and_solve(file, monkeypatch, capsys):
     assert solved or file.stem == "plot_learned_rule"
 
 
+@pytest.mark.slow
 def test_the_papers_rule_needs_the_safeguard_in_other_units(monkeypatch, capsys):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")
@@ -92,6 +93,7 @@ def test_nonsmooth_case(monkeypatch, capsys):
     assert learned[3] < 1e-5 < float(table["learned pb1"][3])
 
 
+@pytest.mark.slow
 def test_explicit_subgradient_prints_and_draws(monkeypatch, capsys, tmp_path):
     module = load("explicit_subgradient", monkeypatch)
     monkeypatch.setattr(module, "learn", lambda rule: torch.full((20,), 0.25).double())
@@ -112,6 +114,7 @@ def test_an_explicit_step_that_does_not_vanish_keeps_every_start_away(monkeypatc
     assert (module.run("implicit", [p] * 200, x0)[-1] == 0).all()
 
 
+@pytest.mark.slow
 def test_learned_explicit_steps_vanish_and_implicit_ones_need_not(monkeypatch):
     module = load("explicit_subgradient", monkeypatch)
     explicit, implicit = module.learn("explicit"), module.learn("implicit")

@@ -24,6 +24,29 @@ assert torch.allclose(torch.tensor(found), torch.tensor(expected), rtol=1e-6)
 print("done")
 """
 
+CORE = """
+import multiprocessing
+import joblib, numpy as np
+import proxlearn as pl
+
+rng = np.random.default_rng(0)
+A, b = rng.normal(size=(40, 60)), rng.normal(size=(8, 40))
+
+def work(lam):
+    solution = pl.solve(pl.lasso(A[None], b, lam))
+    assert solution.engine == "core" and solution.solved
+    return solution.objective
+
+expected = [work(lam) for lam in (0.5, 1.0)]
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    np.testing.assert_array_equal(pool.map_async(work, [0.5, 1.0]).get(30), expected)
+for backend in ("multiprocessing", "threading"):
+    calls = (joblib.delayed(work)(lam) for lam in (0.5, 1.0))
+    found = joblib.Parallel(2, backend=backend, timeout=30)(calls)
+    np.testing.assert_array_equal(found, expected)
+print("done")
+"""
+
 THREADS = """
 import os, torch
 
@@ -60,6 +83,10 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no for
 @pytest.mark.slow
 def test_a_pool_of_forked_processes_does_not_hang_after_two_threads():
     assert run(POOL) == "done"
+
+
+def test_the_core_runs_in_forked_processes_and_threads_of_joblib_after_two_threads():
+    assert run(CORE) == "done"
 
 
 @pytest.mark.slow

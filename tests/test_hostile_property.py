@@ -4,6 +4,7 @@ import time
 import warnings
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 import proxlearn as pl
@@ -60,6 +61,7 @@ def check(plain: Plain, x: np.ndarray, solution: pl.Solution, i: int, case: Host
         assert residual(plain, x) <= 1.01 * TOL + 1e-9
 
 
+@pytest.mark.slow
 @settings(
     max_examples=max(120, settings.default.max_examples),
     suppress_health_check=[HealthCheck.too_slow],

@@ -208,6 +208,7 @@ def test_curves_are_those_of_the_comparison(comparison):
     assert fast["mean"]["t"] == pytest.approx([25.0 * k for k in range(51)])
 
 
+@pytest.mark.slow
 def test_a_large_page_stays_small():
     many = [experiment(10_000, methods=11, panels=2, name=f"e{i}") for i in range(11)]
     text = page.render(many)

@@ -101,6 +101,7 @@ def test_each_instance_of_a_batch_gets_the_path_it_gets_alone():
         torch.testing.assert_close(alone.x, together.x[:, i], atol=1e-4, rtol=0)
 
 
+@pytest.mark.slow
 def test_warm_starts_save_gradients():
     A, b = data(60, 120)
     problem = pl.lasso(A, b, 1.0)

@@ -55,7 +55,7 @@ def test_penalties_without_pieces_are_left_alone(family):
 @pytest.mark.parametrize("family", SIZES)
 def test_solve_with_and_without_agree(family):
     p = problem(family)
-    with_it = pl.solve(p, "fista-restart", tol=1e-9, max_iter=20_000)
+    with_it = pl.solve(p, "fista-restart", tol=1e-9, max_iter=20_000, engine="torch")
     without = pl.solve(p, "fista-restart", tol=1e-9, max_iter=20_000, polish=False)
     assert with_it.solved
     assert without.solved
@@ -65,7 +65,7 @@ def test_solve_with_and_without_agree(family):
 
 def test_float32_reaches_what_its_own_dual_point_cannot_certify():
     p = problem("gaussian-lasso", torch.float32)
-    solution = pl.solve(p, "fista-restart", tol=1e-9)
+    solution = pl.solve(p, "fista-restart", tol=1e-9, engine="torch")
     assert solution.solved
     assert solution.x.dtype == torch.float32
     exact = pl.solve(p.to(torch.float64), "fista-restart", tol=1e-13, max_iter=20_000)
@@ -80,7 +80,8 @@ def test_sparse_and_matrix_free(kind):
     b = dense @ (rng.normal(size=60) * (rng.random(60) < 0.2))
     A = scipy.sparse.csr_matrix(dense)
     given = A if kind == "sparse" else scipy.sparse.linalg.aslinearoperator(A)
-    solution = pl.solve(pl.lasso(given, b, lam=0.5), "fista-restart", tol=1e-9)
+    problem = pl.lasso(given, b, lam=0.5)
+    solution = pl.solve(problem, "fista-restart", tol=1e-9, engine="torch")
     reference = pl.solve(pl.lasso(dense, b, lam=0.5), "fista-restart", tol=1e-12, polish=False,
                          max_iter=20_000)  # fmt: skip
     assert solution.solved
@@ -100,6 +101,6 @@ def test_an_intercept_is_polished_with_the_rest():
 
 def test_the_paper_s_family_in_fifteen_gradients():
     p = pl.families.GaussianLasso().sample(16, 123)
-    solution = pl.solve(p, "lasso", tol=1e-6)
+    solution = pl.solve(p, "lasso", tol=1e-6, engine="torch")
     assert solution.solved
     assert solution.grad_evals.double().mean() <= 15

@@ -102,6 +102,7 @@ def test_every_training_of_the_plan_is_there():
     assert set(first) == {f"published-{p}-pa-0" for p in ("lasso", "logistic", "lowlambda")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in TRAININGS if n.endswith("-0")])
 def test_a_planned_training_can_begin(name):
     planned = TRAININGS[name]
@@ -165,6 +166,7 @@ def test_the_command_goes_on_past_a_damaged_checkpoint(tmp_path, capsys, two):
     assert "begun" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_experiments_find_the_weights_of_a_preset_and_say_what_is_not_trained(
     tmp_path, monkeypatch
 ):

@@ -17,7 +17,7 @@ COMMANDS = {
     "audit": f"audit ista {SIZES}",
     "tune": "tune adam gaussian-lasso --set alpha=0.1,0.01 --count 1 --max-iter 5",
     "train": "train gaussian-lasso --set m=10 --set n=20 --set nonzeros=2 --steps 3 --batch 2 "
-    "--out mine.safetensors",
+    "--horizon 20 --unroll 10 --out mine.safetensors",
     "reproduce": "reproduce ablation --count 1 --iterations 5 --optimizers ista,fista --out out",
 }
 LINE = re.compile(r"^(\d+)% after \d+ s(, about \d+ (s|min).* left)? \((.+)\)$")

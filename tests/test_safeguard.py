@@ -70,7 +70,7 @@ def fista():
 @pytest.mark.parametrize(("name", "kind", "how"), CASES)
 def test_any_weights_end_solved(name, kind, how, fista):
     problem = PROBLEMS[name]()
-    solution = pl.solve(problem, spoilt(kind, how), max_iter=20_000)
+    solution = pl.solve(problem, spoilt(kind, how), max_iter=20_000, engine="torch")
     reference = fista(name)
     assert solution.solved
     assert (solution.objective - reference.objective <= 2e-6 * reference.objective).all()

@@ -21,14 +21,24 @@ from proxlearn.operators import Sparse
 from proxlearn.sklearn import (
     ElasticNet,
     ElasticNetCV,
+    GroupLasso,
+    GroupLassoCV,
+    HuberRegressor,
     Lasso,
     LassoCV,
+    LassoIC,
     LogisticRegression,
     LogisticRegressionCV,
     NonNegativeLeastSquares,
+    PoissonRegressor,
     SparseCoder,
+    SparseGroupLasso,
+    SparseGroupLassoCV,
 )
 from proxlearn.sklearn.multinomial_design import SparsePlusOuter
+
+NEW_DEFAULTS = {"l1_ratios": (0.0,), "scoring": "accuracy", "use_legacy_attributes": False}
+"""Arguments of LogisticRegressionCV whose defaults change in later versions of scikit-learn."""
 
 ESTIMATORS = [
     Lasso(alpha=0.1),
@@ -41,8 +51,17 @@ ESTIMATORS = [
     LogisticRegression(),
     LogisticRegression(C=0.5, l1_ratio=1.0),
     LogisticRegression(C=0.5, l1_ratio=0.5),
-    LogisticRegressionCV(Cs=[0.01, 1.0], cv=2),
+    LogisticRegressionCV(Cs=[0.01, 1.0], cv=2, **NEW_DEFAULTS),
     SparseCoder(transform_alpha=0.1, random_state=0),
+    GroupLasso(alpha=0.1),
+    GroupLassoCV(alphas=3, eps=0.01, cv=2),
+    SparseGroupLasso(alpha=0.1),
+    SparseGroupLassoCV(l1_ratio=[0.2, 0.8], alphas=3, eps=0.01, cv=2),
+    HuberRegressor(),
+    HuberRegressor(alpha=0.1, l1_ratio=0.5),
+    LassoIC(noise_variance=1.0, alphas=5),
+    PoissonRegressor(),
+    PoissonRegressor(alpha=0.1, l1_ratio=1.0),
 ]
 
 
@@ -51,7 +70,10 @@ ESTIMATORS = [
 def test_scikit_learn_checks(estimator, check):
     if "sample_weight_equivalence" in check.func.__name__:
         # Samples of weight two and repeated samples agree to 1e-7 only where both are solved well.
-        estimator = clone(estimator).set_params(tol=1e-10 if is_classifier(estimator) else 1e-12)
+        tol = 1e-10 if is_classifier(estimator) else 1e-12
+        # Rounding hides smaller gaps of Huber's loss at the tiny scale of this nearly exact fit.
+        tol = 1e-7 if isinstance(estimator, HuberRegressor) else tol
+        estimator = clone(estimator).set_params(tol=tol)
     check(estimator)
 
 
@@ -235,7 +257,9 @@ def test_logistic_regression_cv_is_scikit_learns(breast_cancer):
     X, y = breast_cancer
     X = StandardScaler().fit_transform(X)
     options = {"Cs": [0.01, 0.1, 1.0], "cv": KFold(3), "scoring": "neg_log_loss"}
-    ours = LogisticRegressionCV(**options, l1_ratios=(0.0, 0.5)).fit(X, y)
+    ours = LogisticRegressionCV(**options, l1_ratios=(0.0, 0.5), use_legacy_attributes=False).fit(
+        X, y
+    )
     with warnings.catch_warnings():  # about defaults that change in later versions
         warnings.simplefilter("ignore", FutureWarning)
         theirs = linear_model.LogisticRegressionCV(
@@ -290,7 +314,8 @@ def test_pipelines_searches_clones_and_pickles(diabetes):
 def test_a_warm_start_begins_at_the_last_fit(diabetes):
     X, y = diabetes
     model = Lasso(0.1, warm_start=True).fit(X, y)
-    assert model.fit(X, y).n_iter_ == 1
+    assert model.n_iter_ > 0
+    assert model.fit(X, y).n_iter_ == 0
 
 
 def test_too_few_iterations_are_said(diabetes, breast_cancer):
@@ -308,10 +333,13 @@ def test_too_few_iterations_are_said(diabetes, breast_cancer):
         (Lasso(tol=-1), "tol is -1"),
         (Lasso(max_iter=0), "max_iter is 0"),
         (ElasticNet(l1_ratio=2), "l1_ratio is 2"),
-        (LassoCV(alphas=[-1.0]), "alphas is"),
+        (LassoCV(alphas=[-1.0]), r"alphas\[0\] == -1.0, must be >= 0"),
+        (LassoCV(alphas=[]), "alphas is"),
+        (Lasso(penalty_weights=[1.0]), r"penalty_weights has shape \(1,\)"),
+        (LassoCV(penalty_weights=[-1.0] * 6), "penalty_weights holds negative"),
         (LogisticRegression(C=0), "C is 0"),
-        (LogisticRegressionCV(Cs=[-1.0]), "Cs is"),
-        (LogisticRegressionCV(l1_ratios=[2]), "l1_ratios is"),
+        (LogisticRegressionCV(Cs=[-1.0], **NEW_DEFAULTS), "Cs is"),
+        (LogisticRegressionCV(**NEW_DEFAULTS | {"l1_ratios": [2]}), "l1_ratios is"),
         (SparseCoder(transform_alpha=0), "transform_alpha is 0"),
     ],
     ids=str,

@@ -6,6 +6,7 @@ import textwrap
 import warnings
 
 import numpy as np
+import pyarrow
 import pytest
 import scipy.sparse
 from sklearn import datasets, linear_model
@@ -16,9 +17,11 @@ from sklearn.preprocessing import scale
 import proxlearn.sklearn as ours
 from proxlearn.core import glm as core
 from proxlearn.errors import InputError
-from proxlearn.sklearn import linear, ridge
+from proxlearn.sklearn import regressor, ridge
 
 EXACT = {"tol": 1e-12, "max_iter": 100_000}
+NEW = {"l1_ratios": (0.0,), "scoring": "accuracy", "use_legacy_attributes": False}
+"""Arguments of LogisticRegressionCV whose defaults change in later versions of scikit-learn."""
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +42,8 @@ def test_no_estimator_imports_torch_or_numba():
         from proxlearn import sklearn as ours
         X, y = np.eye(12, 4) + np.arange(12)[:, None], np.arange(12) % 2
         for name in ours.__all__:
+            if not isinstance(getattr(ours, name), type):
+                continue  # a function
             model = getattr(ours, name)()
             if name == "SparseCoder":
                 model = model.set_params(dictionary=np.eye(4))
@@ -61,7 +66,7 @@ def test_arrays_are_used_in_place(diabetes, monkeypatch, order, precision):
         used.append(glm.A)
         return core.solve_glm(glm, *args, **options)
 
-    monkeypatch.setattr(linear, "solve", record)
+    monkeypatch.setattr(regressor, "solve", record)
     ours.Lasso(0.1).fit(X, diabetes[1])
     assert used[0] is X
 
@@ -195,7 +200,7 @@ def test_folds_may_be_masks_and_repeat_samples(diabetes):
 
 
 def test_no_automatic_grid_without_l1(diabetes):
-    with pytest.raises(InputError, match="no automatic alpha grid"):
+    with pytest.raises(InputError, match="Automatic alpha grid generation is not supported"):
         ours.ElasticNetCV(l1_ratio=0.0).fit(*diabetes)
 
 
@@ -230,10 +235,10 @@ def test_attributes_of_logistic_cross_validation_are_scikit_learns(breast_cancer
     X, y = breast_cancer
     options = {"Cs": [0.01, 0.1], "cv": KFold(3), "l1_ratios": (0.0,), "scoring": "accuracy"}
     for more in ({}, {"refit": False}, {"use_legacy_attributes": True}):
+        more = {"use_legacy_attributes": False, **more}
         model = ours.LogisticRegressionCV(**options, **more, tol=1e-12).fit(X, y)
         if not hasattr(linear_model.LogisticRegressionCV(), "use_legacy_attributes"):
             return
-        more = {"use_legacy_attributes": False, **more}
         theirs = linear_model.LogisticRegressionCV(
             **options, **more, solver="newton-cholesky", tol=1e-12
         ).fit(X, y)
@@ -251,9 +256,9 @@ def test_attributes_of_logistic_cross_validation_are_scikit_learns(breast_cancer
 
 def test_the_score_of_cross_validation_is_by_its_scoring(breast_cancer):
     X, y = breast_cancer
-    model = ours.LogisticRegressionCV(Cs=3, cv=3, scoring="neg_log_loss").fit(X, y)
+    model = ours.LogisticRegressionCV(Cs=3, cv=3, **NEW | {"scoring": "neg_log_loss"}).fit(X, y)
     assert model.score(X, y) < 0
-    accuracy = ours.LogisticRegressionCV(Cs=3, cv=3).fit(X, y)
+    accuracy = ours.LogisticRegressionCV(Cs=3, cv=3, **NEW).fit(X, y)
     assert accuracy.score(X, y) == np.mean(accuracy.predict(X) == y)
 
 
@@ -279,9 +284,9 @@ def test_values_that_are_not_finite_are_refused(diabetes, bad):
 
 
 def test_names_of_features_are_forgotten_by_a_fit_without_any(diabetes):
-    pandas = pytest.importorskip("pandas")
     X, y = diabetes
-    model = ours.Lasso().fit(pandas.DataFrame(X, columns=list("abcdefghij")), y)
+    table = pyarrow.table(dict(zip("abcdefghij", X.T, strict=True)))
+    model = ours.Lasso().fit(table, y)
     assert list(model.feature_names_in_) == list("abcdefghij")
     assert not hasattr(model.fit(X, y), "feature_names_in_")
 
@@ -322,6 +327,7 @@ def test_l2_alone_with_many_columns(monkeypatch, fit_intercept, layout, precisio
 def test_cross_validation_with_l2_alone_and_many_columns(monkeypatch, layout):
     X, y = wide(60, 80)
     options = {"Cs": [0.01, 1.0], "cv": 3, "tol": 1e-10, "scoring": "neg_log_loss"}
+    options = NEW | options
     expected = ours.LogisticRegressionCV(**options).fit(layout(X), y > 0).scores_
     monkeypatch.setattr(ridge, "MANY_COLUMNS", 10)
     scores = ours.LogisticRegressionCV(**options).fit(layout(X), y > 0).scores_
@@ -343,7 +349,8 @@ def test_wide_non_negative_least_squares_has_the_smallest_sum():
 def test_no_iteration_at_all(breast_cancer):
     with pytest.warns(ConvergenceWarning):
         model = ours.LogisticRegression(max_iter=0).fit(*breast_cancer)
-    assert model.n_iter_.tolist() == [1]
+    assert model.n_iter_.tolist() == [0]
+    assert not model.coef_.any()
 
 
 def test_positive_codes():
@@ -367,4 +374,4 @@ def test_default_fits_give_no_warnings(diabetes, breast_cancer):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ours.LassoCV().fit(*diabetes)
-        ours.LogisticRegressionCV(l1_ratios=[0.0, 0.5, 1.0]).fit(*breast_cancer)
+        ours.LogisticRegressionCV(**NEW | {"l1_ratios": [0.0, 0.5, 1.0]}).fit(*breast_cancer)

@@ -77,6 +77,14 @@ WRONG = {
     "train gaussian-lasso --out w.safetensors --loss q": "unknown loss 'q'",
     "train gaussian-lasso --out w.safetensors --schedule q": "unknown schedule 'q'",
     "train gaussian-lasso --out w.safetensors --set m": "NAME=VALUE",
+    "train gaussian-lasso --out w.safetensors --data .": "it is for families of pictures",
+    "train deblur --out w.safetensors --data A.npy": "no folder",
+    "deblur A.npy --out A.npy": "expected .png",
+    "deblur no-such.png --out sharp.png": "is not a file",
+    "deblur A.npy --out sharp.png --blur box": "unknown blur 'box'",
+    "deblur A.npy --out sharp.png --basis db9": "unknown wavelet 'db9'",
+    "deblur A.npy --out sharp.png --lam 0": "lam is 0",
+    "deblur A.npy --out sharp.png --optimizer fsta": "unknown optimizer 'fsta'",
     "tune ista gaussian-lasso": "unknown optimizer to tune 'ista'",
     "tune adam gaussian-laso": "unknown family 'gaussian-laso'",
     "tune adam gaussian-lasso --out x.npy": "expected .json",
@@ -89,9 +97,8 @@ WRONG = {
     "report no-such-folder": "is not a folder",
     "solve-batch no-such-folder out": "does not exist",
     "solve-batch . out --kind laso": "unknown kind of problem 'laso'",
-    "solve-batch . out --optimizer fsta": "unknown optimizer 'fsta'",
     "solve-batch . out --dtype half": "unknown dtype 'half'",
-    "solve-batch . out --engine turbo": "unknown engine 'turbo'",
+    "solve-batch . out --workers 2 --scheduler tcp://h:1": "expected one of them",
     "solve-batch . .": "is also the input",
 }
 
@@ -149,6 +156,22 @@ def test_solving_imports_neither_pytorch_nor_numba():
     assert imported_by(FIT) == "['numpy', 'scipy']"
 
 
+START = """
+import numpy as np, proxlearn as pl
+rng = np.random.default_rng(0)
+X, signs = rng.normal(size=(1300, 40)), np.arange(1300) % 2
+for optimizer in ("lasso", "fista-restart"):
+    for problem in (pl.lasso(X, X[:, 0], 1.0), pl.nnls(X, X[:, 0]), pl.logistic(X, signs, 0.01)):
+        solution = pl.solve(problem, optimizer, x0=np.ones(40))
+        assert solution.solved and solution.engine == "core", solution
+assert pl.solve(pl.logistic(X, signs, 1e-6)).iterations.item() > 5  # begins with a rule
+"""
+
+
+def test_learned_starts_import_no_pytorch():
+    assert imported_by(START) == "['numpy', 'scipy', 'safetensors']"
+
+
 def test_solving_files_imports_neither_pytorch_nor_numba(tmp_path):
     np.save(tmp_path / "A.npy", np.eye(4))
     np.save(tmp_path / "b.npy", np.arange(4.0))
@@ -156,7 +179,7 @@ def test_solving_files_imports_neither_pytorch_nor_numba(tmp_path):
     code = f"import os\nos.chdir({str(tmp_path)!r})\nfrom proxlearn.cli import main\n"
     code += "assert main('solve lasso A.npy b.npy --lam 0.5 --out x.npy'.split()) == 0\n"
     code += "assert main('solve lasso A.npy b.npy --lam 0.5 --dtype float32 --json'.split()) == 0\n"
-    code += "assert main('solve-batch many.npz out --shard-size 4'.split()) == 0\n"
+    code += "assert main('solve-batch many.npz out --workers 1'.split()) == 0\n"
     assert imported_by(code) == "['numpy', 'scipy']"
     np.testing.assert_allclose(np.load(tmp_path / "x.npy"), [0, 0.5, 1.5, 2.5])
 
@@ -166,11 +189,14 @@ import sys
 sys.modules["torch"] = None  # what an import statement takes for a library that is not there
 import numpy as np, proxlearn as pl
 from proxlearn.cli import main
+from scipy.sparse.linalg import aslinearoperator
 problem = pl.lasso(np.eye(3), [3.0, 1.0, 0.1], 0.5)
 assert pl.solve(problem).solved
+assert pl.solve(pl.group_lasso(np.eye(3), [3.0, 1.0, 0.1], 0.5, [0, 0, 1])).solved
+assert pl.solve(pl.sparse_group_lasso(np.eye(3), [3.0, 1.0, 0.1], 0.5, [0, 0, 1])).solved
 calls = [
-    lambda: pl.solve(problem, "fista"), lambda: problem.f, lambda: pl.train, lambda: pl.families,
-    lambda: pl.group_lasso(np.eye(3), [3.0, 1.0, 0.1], 0.5, [0, 0, 1]),
+    lambda: pl.solve(problem, "ista"), lambda: problem.f, lambda: pl.train, lambda: pl.families,
+    lambda: pl.lasso(aslinearoperator(np.eye(3)), [3.0, 1.0, 0.1], 0.5),
 ]
 for call in calls:
     try:
@@ -192,28 +218,35 @@ def test_without_pytorch_one_line_says_what_to_install():
         assert "needs PyTorch, which is not installed" in line
 
 
-def test_a_small_file_is_solved_in_a_second(tmp_path):
+@pytest.mark.parametrize(
+    ("command", "code", "seconds"),
+    [
+        ("solve lasso A.npy b.npy --lam 0.5", 0, 1.0),
+        ("solve laso A.npy b.npy --lam 0.5", 2, 0.5),
+    ],
+    ids=["a small file", "a misspelt name"],
+)
+def test_an_answer_takes_no_longer(command, code, seconds, tmp_path):
     """Of processor time, in the best of three runs: a busy machine makes all of it slower."""
     np.save(tmp_path / "A.npy", np.eye(4))
     np.save(tmp_path / "b.npy", np.arange(4.0))
-    arguments = ["solve", "lasso", "A.npy", "b.npy", "--lam", "0.5"]
     # The byte code of libraries is written by the first run at the latest, as for users.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     used = []
-    for _ in range(3):
+    while min(used, default=np.inf) >= seconds and len(used) < 3:
         before = os.times()
         done = subprocess.run(
-            [sys.executable, "-m", "proxlearn", *arguments],
+            [sys.executable, "-m", "proxlearn", *command.split()],
             cwd=tmp_path,
             env=environment,
             capture_output=True,
             text=True,
         )
         after = os.times()
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == code, done.stderr
         children = after.children_user + after.children_system
         used.append(children - before.children_user - before.children_system)
-    assert min(used) < 1.0
+    assert min(used) < seconds, used
 
 
 def test_every_name_is_there_when_asked_for():

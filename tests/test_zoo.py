@@ -30,7 +30,8 @@ def test_the_card_agrees_with_the_recipe(name):
         assert set(result) == {name, "fista-restart"}
 
 
-LEFT_OUT = ("logistic", "lowlambda-l2o-dm", "lowlambda-rnnprop")  # of another family, or slow
+# Of another family, or slow; `imaging` has tests of its own with pictures.
+LEFT_OUT = ("logistic", "lowlambda-l2o-dm", "lowlambda-rnnprop", "imaging")
 
 
 @pytest.mark.slow

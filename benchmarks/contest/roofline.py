@@ -5,11 +5,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 import proxlearn as pl
-from contest.peers.ours import chosen
+from proxlearn.core.single import Single
+from proxlearn.starts import find_start
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,10 @@ def roofline(A: Tensor, iterate: Callable[[int], object], k: int = 10, repeats: 
     return Roofline(**reading, iteration=statistics.median(per))
 
 
-def ours(problem: pl.Problem, optimizer: str, engine: str | None) -> Callable[[int], object]:
-    """Iterations of `solve` with its bounds, and without a polish that would end them."""
-    extra = chosen(pl.solve, None if engine == "core" else engine)  # the core has no bare rule
-    problem.lipschitz()
-
-    def iterate(k: int) -> object:
-        return pl.solve(problem, optimizer, tol=1e-14, max_iter=k, polish=False, **extra)
-
-    return iterate
+def ours(problem: pl.Problem, rule: str) -> Callable[[int], object]:
+    """Iterations of a compact rule as the core runs them for a start."""
+    glm, start = problem.model.glm(), find_start(rule)
+    solvers = [Single(glm, i, None).solver for i in range(problem.batch)]
+    methods = [start.compiled(solver, 1.0, 1.0) for solver in solvers]
+    zero = np.zeros(problem.n)
+    return lambda k: [method.iterates(zero, k) for method in methods]

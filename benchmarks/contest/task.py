@@ -68,12 +68,10 @@ class Task:
         """b (B, m)."""
         return np.broadcast_to(self.b, (self.count, self.m)).astype(dtype)
 
-    def problem(self, dtype: torch.dtype) -> pl.Problem:
+    def problem(self, dtype: type) -> pl.Problem:
         """The same as proxlearn's problem; a path's as one for its first lam."""
         make = pl.lasso if self.loss == "lasso" else pl.logistic
-        # NumPy asks for large pages where it allocates, as for the other solvers; PyTorch does not.
-        kind = np.float32 if dtype == torch.float32 else np.float64
-        A, b, lam = (part.astype(kind, copy=False) for part in (self.A, self.b, self.lam))
+        A, b, lam = (part.astype(dtype, copy=False) for part in (self.A, self.b, self.lam))
         return make(A, b, float(lam[0]) if self.path else lam)
 
     def objective(self, X: np.ndarray) -> np.ndarray:
@@ -89,7 +87,7 @@ class Task:
     def optimum(self, tol: float) -> np.ndarray:
         """F*, (B,), certified to be at most ``tol * F*`` too large."""
         whole = replace(self, b=self.targets(), path=False)
-        values = [pl.optimum(part.problem(torch.float64), tol) for part in whole.blocks()]
+        values = [pl.optimum(part.problem(np.float64), tol) for part in whole.blocks()]
         return torch.cat(values).numpy()
 
 

@@ -31,8 +31,8 @@ class Variant:
     """Spreads its work over the cores itself, or cannot; else each core gets its own problems."""
 
 
-OURS = ("proxlearn", "with fista-restart")
-"""The first two of every table: with the learned rule, and with FISTA in its place."""
+OURS = ("proxlearn", "core alone", "learned start", "FISTA start")
+"""The first of every table: `solve` as it is called, and the core with each start."""
 
 
 @dataclass(frozen=True)

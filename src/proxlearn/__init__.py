@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from proxlearn import families as families
+    from proxlearn import imaging as imaging
     from proxlearn import operators as operators
     from proxlearn import optimizers as optimizers
     from proxlearn import penalties as penalties
     from proxlearn import rules as rules
-    from proxlearn import shards as shards
+    from proxlearn import scale as scale
     from proxlearn import smooth as smooth
     from proxlearn.checkpoint import Learned as Learned
     from proxlearn.checkpoint import load as load
@@ -24,13 +25,18 @@ if TYPE_CHECKING:
     from proxlearn.comparison import optimum as optimum
     from proxlearn.constructors import elastic_net as elastic_net
     from proxlearn.constructors import group_lasso as group_lasso
+    from proxlearn.constructors import huber as huber
     from proxlearn.constructors import lasso as lasso
     from proxlearn.constructors import logistic as logistic
+    from proxlearn.constructors import multitask_lasso as multitask_lasso
     from proxlearn.constructors import nnls as nnls
+    from proxlearn.constructors import poisson as poisson
     from proxlearn.constructors import prepare as prepare
     from proxlearn.constructors import simplex_ls as simplex_ls
     from proxlearn.constructors import softmax as softmax
+    from proxlearn.constructors import sparse_group_lasso as sparse_group_lasso
     from proxlearn.errors import InputError as InputError
+    from proxlearn.imaging import sparse_recovery as sparse_recovery
     from proxlearn.paths import path as path
     from proxlearn.problem import Problem as Problem
     from proxlearn.scheme import Coefficients as Coefficients
@@ -61,17 +67,20 @@ _HOME = {
     "load": "checkpoint",
     "TrainConfig": "training",
     "train": "training",
-    **dict.fromkeys(["lasso", "elastic_net", "nnls", "simplex_ls"], "constructors"),
-    **dict.fromkeys(["group_lasso", "logistic", "softmax", "prepare"], "constructors"),
+    "sparse_recovery": "imaging",
+    **dict.fromkeys(["lasso", "elastic_net", "nnls", "simplex_ls", "huber"], "constructors"),
+    **dict.fromkeys(["group_lasso", "sparse_group_lasso", "multitask_lasso"], "constructors"),
+    **dict.fromkeys(["logistic", "poisson", "softmax", "prepare"], "constructors"),
 }
 _MODULES = {
     "datasets",
     "families",
+    "imaging",
     "operators",
     "optimizers",
     "penalties",
     "rules",
-    "shards",
+    "scale",
     "smooth",
     "zoo",
 }

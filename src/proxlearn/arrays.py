@@ -4,6 +4,7 @@ NumPy arrays and SciPy matrices are checked without PyTorch; tensors stay tensor
 one library to the other are in `proxlearn.tensors`.
 """
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,6 +47,8 @@ def to_array(name: str, value: Any) -> Any:
 
 def to_floats(name: str, value: Any) -> Any:
     """The same, whether finite or not."""
+    if type(value) is np.ndarray and value.dtype in PRECISIONS:
+        return value
     if is_tensor(value):
         from proxlearn.tensors import floating
 
@@ -87,7 +90,7 @@ def _all_finite(value: Any) -> bool:
 
         return all_finite(value)
     if value.flags.c_contiguous or value.flags.f_contiguous:
-        return bool(np.isfinite(kernel.largest_magnitude(value)))
+        return math.isfinite(kernel.largest_magnitude(value))
     return bool(np.isfinite(value.min()) and np.isfinite(value.max()))
 
 
@@ -171,6 +174,8 @@ def to_matrix(name: str, value: Any) -> Matrix:
     """A dense array (m, n) or (B, m, n), a sparse matrix, or an object with matvec, validated."""
     if isinstance(value, Matrix):
         return value
+    if type(value) is np.ndarray:
+        return _dense(name, value)
     if scipy.sparse.issparse(value):
         return _nonempty(name, Matrix(_sparse(name, value), tuple(value.shape), 1, False))
     operators = sys.modules.get("proxlearn.operators")
@@ -190,10 +195,15 @@ def to_matrix(name: str, value: Any) -> Matrix:
         shape = (int(value.shape[0]), int(value.shape[1]))
         _require_nonempty(name, shape)
         return Matrix(matrix_free(name, value), shape, 1, False)
+    return _dense(name, value)
+
+
+def _dense(name: str, value: Any) -> Matrix:
+    """A dense array (m, n) or (B, m, n), validated."""
     array, largest = to_floats(name, value), None
     if isinstance(array, np.ndarray) and (array.flags.c_contiguous or array.flags.f_contiguous):
         largest = kernel.largest_magnitude(array) if array.size else 0.0
-    if largest is None or not np.isfinite(largest):
+    if largest is None or not math.isfinite(largest):
         require_finite(name, array)
     if array.ndim not in (2, 3):
         raise InputError(
@@ -269,6 +279,19 @@ def to_rows(name: str, value: Any, width: int, like: Any) -> Any:
         raise InputError(
             f"{name} has shape {given}; expected ({width},) to match A with shape {like.shape}, "
             f"or (B, {width}) for a batch{hint}"
+        )
+    return _as(name, array, like)
+
+
+def to_tasks(name: str, value: Any, like: Matrix) -> Any:
+    """Targets (B, m, T) of a matrix (m, T) or of (B, m, T), in A's library and precision."""
+    array, m = to_array(name, value), like.shape[0]
+    given = tuple(array.shape)
+    array = array[None] if array.ndim == 2 else array
+    if array.ndim != 3 or array.shape[1] != m or 0 in array.shape:
+        raise InputError(
+            f"{name} has shape {given}; expected ({m}, T), a column for each of T targets, to match"
+            f" A with shape {like.shape}, or (B, {m}, T) for a batch"
         )
     return _as(name, array, like)
 

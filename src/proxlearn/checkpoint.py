@@ -2,29 +2,31 @@
 
 import json
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from proxlearn.cards import (
+    FORMAT,
+    check_settings,
+    check_tensors,
+    precision_of,
+    read_card,
+    read_file,
+)
 from proxlearn.checks import check_weights
+from proxlearn.core.starts import CompactStart
 from proxlearn.errors import InputError, unknown
 from proxlearn.files import replacing
 from proxlearn.optimizers import KINDS
 from proxlearn.problem import Problem
 from proxlearn.rules import Learnable
 from proxlearn.smooth import Evaluation
-
-FORMAT = 1
-"""Version of the file format; a newer one is refused."""
-LARGEST = 256 * 2**20
-"""Bytes up to which a file is read: a rule has some thousand weights."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,10 @@ class Learned:
     def advance(self, problem: Problem, state: Any, at: Evaluation) -> Any:
         """One iteration, with f evaluated at `point` already."""
         return self.rule.optimizer().advance(problem, state, at)
+
+    def core_start(self) -> CompactStart | None:
+        """The same rule as a start of the compiled core; None where that cannot run it."""
+        return self.rule.core_start()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write weights and card to one file, whole or not at all."""
@@ -107,23 +113,8 @@ def build(description: Mapping[str, Any], generator: torch.Generator | None = No
         raise unknown("kind of rule", kind, KINDS)
     rule = KINDS[kind]
     defaults = asdict(rule.Settings())
-    if not isinstance(settings, Mapping) or not settings.keys() <= defaults.keys():
-        names = ", ".join(defaults)
-        raise InputError(f"settings {settings} do not fit a {kind} rule; it has {names}")
-    for name, value in settings.items():
-        if not _alike(value, defaults[name]):
-            given = repr(value)
-            given = given if len(given) <= 60 else f"{given[:57]}..."
-            raise InputError(f"setting {name} is {given}; expected the like of {defaults[name]!r}")
+    settings = check_settings(kind, settings, defaults)
     return rule(rule.Settings(**settings), generator)
-
-
-def _alike(value: Any, default: Any) -> bool:
-    """True where a value has the type of the default; True is no number, and NaN no setting."""
-    if isinstance(default, float):
-        number = isinstance(value, (float, int)) and not isinstance(value, bool)
-        return number and abs(value) <= sys.float_info.max
-    return type(value) is type(default)
 
 
 def load(path: str | os.PathLike[str]) -> Learned:
@@ -134,56 +125,21 @@ def load(path: str | os.PathLike[str]) -> Learned:
     check_weights(name)
     file = zoo.path(name) if zoo.has(name) else Path(name)
     tensors, metadata = read_tensors(file)
-    card = _card(name, metadata)
+    card = read_card(name, metadata)
     rule = build(card["rule"])
     _fill(name, rule, tensors)
     return Learned(rule, card)
 
 
-def _card(name: str, metadata: Mapping[str, str]) -> dict[str, Any]:
-    try:
-        card = json.loads(metadata["proxlearn"])
-        version = card["format"]
-        if type(version) is not int or version < 1:
-            raise ValueError
-    except (KeyError, ValueError, TypeError, RecursionError):
-        raise InputError(f"{name} is a safetensors file without a proxlearn card") from None
-    if version > FORMAT:
-        raise InputError(
-            f"{name} has format version {version}, this proxlearn reads up to {FORMAT}: upgrade it"
-        )
-    if not isinstance(card.get("rule"), dict):
-        raise InputError(f"{name} has a card that does not say which rule it holds")
-    return dict(card)
-
-
 def _fill(name: str, rule: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    expected = weights(rule)
-    if tensors.keys() != expected.keys():
-        odd = ", ".join(sorted(tensors.keys() ^ expected.keys())[:4])
-        raise InputError(f"{name} does not hold the tensors of its rule: missing or extra {odd}")
-    for key, tensor in tensors.items():
-        if tensor.shape != expected[key].shape or tensor.dtype != expected[key].dtype:
-            raise InputError(
-                f"{name} holds {key} as {tuple(tensor.shape)} {tensor.dtype}, expected "
-                f"{tuple(expected[key].shape)} {expected[key].dtype}"
-            )
-        if not bool(tensor.isfinite().all()):
-            raise InputError(f"{name} holds NaN or infinite weights in {key}; train it again")
+    own = weights(rule).items()
+    check_tensors(name, tensors, {key: (tuple(t.shape), precision_of(t)) for key, t in own})
     rule.load_state_dict(dict(tensors))
 
 
 def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Tensors and metadata of a safetensors file."""
-    if file.stat().st_size > LARGEST:
-        raise InputError(f"{file} has {file.stat().st_size} bytes, more than any rule; not read")
-    try:
-        with safe_open(file, framework="pt") as opened:
-            tensors = {k: opened.get_tensor(k) for k in opened.keys()}  # noqa: SIM118
-            return tensors, dict(opened.metadata() or {})
-    except (SafetensorError, OSError, RuntimeError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"{file} is not a readable safetensors file ({reason})") from None
+    return read_file(file, "pt")
 
 
 def write_tensors(

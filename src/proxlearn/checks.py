@@ -32,11 +32,18 @@ def check_kind(kind: str, given: Iterable[str]) -> None:
     for name in needs:
         if name not in given:
             meaning = "file with each coordinate's group" if name == "groups" else "number > 0"
-            raise InputError(f"'{kind}' needs --{name}; give a {meaning}")
+            raise InputError(f"'{kind}' needs --{_option(name)}; give a {meaning}")
     for name in given:
         if name not in takes:
-            known = ", ".join(f"--{n}" for n in takes) or "nothing of this sort"
-            raise InputError(f"'{kind}' was given --{name}; it takes {known}: leave it out")
+            known = ", ".join(f"--{_option(n)}" for n in takes) or "nothing of this sort"
+            raise InputError(
+                f"'{kind}' was given --{_option(name)}; it takes {known}: leave it out"
+            )
+
+
+def _option(name: str) -> str:
+    """The name of an option on the command line."""
+    return name.replace("_", "-")
 
 
 def check_limits(tol: Any, max_iter: Any, time_limit: Any = None) -> None:
@@ -131,7 +138,7 @@ def check_solve(
     if engine is not None:
         check_choice("engine", engine, names.ENGINES)
     check_limits(tol, max_iter, time_limit)
-    inputs = [A, b, options.get("groups"), options.get("weights"), x0]
+    inputs = [A, b, *(options.get(name) for name in sorted(names.FILES)), x0]
     for source in inputs:
         if source is not None:
             check_input(source)
@@ -147,9 +154,17 @@ def check_train(
     options: Mapping[str, Any],
     settings: Sequence[str],
     device: str,
+    data: str | None = None,
 ) -> None:
     """The same for ``proxlearn train``; options that are None are not given."""
     check_choice("family", family, names.FAMILIES)
+    if data is not None and family not in names.PICTURES:
+        raise InputError(
+            f"--data was given for {family}; it is for families of pictures: "
+            f"{', '.join(names.PICTURES)}"
+        )
+    if data is not None and not os.path.isdir(data):
+        raise InputError(f"--data is {shown(data)}, no folder; expected one with pictures")
     check_choice("rule", options["rule"], names.RULES)
     for name, known in (("loss", names.LOSSES), ("schedule", names.SCHEDULES)):
         if options[name] is not None:
@@ -210,28 +225,35 @@ def check_batch(
     out: str,
     *,
     kind: str | None,
-    optimizer: str,
-    engine: str | None,
     tol: float,
     max_iter: int,
     dtype: str | None,
-    device: str,
-    force: bool,
+    scheduler: str | None,
+    workers: int | None,
 ) -> None:
     """The same for ``proxlearn solve-batch``."""
     if kind is not None:
         check_choice("kind of problem", kind, names.KINDS)
     if dtype is not None:
         check_choice("dtype", dtype, names.DTYPES)
-    check_device_name(device)
-    check_optimizer(optimizer, names.AUTO)
-    if engine is not None:
-        check_choice("engine", engine, names.ENGINES)
     check_limits(tol, max_iter)
+    if scheduler is not None and workers is not None:
+        raise InputError(
+            f"--scheduler {shown(scheduler)} and --workers {workers} were given; expected one of "
+            "them: a running cluster has its own workers"
+        )
     if not os.path.exists(problems):
         raise InputError(
-            f"{shown(problems)} does not exist; expected a folder of .npz files and zarr groups, "
-            "or one of them"
+            f"{shown(problems)} does not exist; expected an .npz file, a zarr group or a folder of "
+            ".npy files"
         )
-    check_folder(out)
-    check_not_input(out, [problems], force)
+    if os.path.isfile(out):
+        raise InputError(f"output {shown(out)} is a file; expected the name of a folder")
+    check_folder(os.path.dirname(os.path.abspath(out)))
+    check_not_input(out, [problems], force=False)
+
+
+def check_size(name: str, value: int, largest: int) -> None:
+    """A number of units or layers, from a file perhaps: at least one, and not absurd."""
+    if not 1 <= value <= largest:
+        raise InputError(f"setting {name} is {value}; expected 1 to {largest}")

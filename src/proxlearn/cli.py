@@ -13,6 +13,7 @@ import typer
 
 from proxlearn import __version__, checks, names
 from proxlearn.commands import audit as audit_command
+from proxlearn.commands import deblur as deblur_command
 from proxlearn.commands import report as report_command
 from proxlearn.commands import reproduce as reproduce_command
 from proxlearn.commands import solve_batch as solve_batch_command
@@ -133,9 +134,7 @@ Optimizer = Annotated[
 def _solve(
     kind: Annotated[
         str,
-        typer.Argument(
-            help="lasso, elastic-net, nnls, simplex-ls, group-lasso, logistic or softmax."
-        ),
+        typer.Argument(help=f"One of {', '.join(names.KINDS)}."),
     ],
     a: Annotated[str, typer.Argument(metavar="A", help="The matrix: .npy, .npz, .csv or .mtx.")],
     b: Annotated[str, typer.Argument(help="The target or labels; rows are a batch.")],
@@ -143,6 +142,13 @@ def _solve(
     lam2: Annotated[float | None, typer.Option(help="Weight of the elastic net's square.")] = None,
     groups: Annotated[str | None, typer.Option(help="File: each coordinate's group.")] = None,
     weights: Annotated[str | None, typer.Option(help="File: weights of the penalty.")] = None,
+    l1_ratio: Annotated[
+        float | None, typer.Option(help="Share of the l1 part in the sparse-group penalty (0.5).")
+    ] = None,
+    l1_weights: Annotated[str | None, typer.Option(help="File: weights of the l1 part.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="The error beyond which Huber's loss is a line.")
+    ] = None,
     radius: Annotated[float | None, typer.Option(help="Sum of x on the simplex (1).")] = None,
     classes: Annotated[int | None, typer.Option(help="Number of classes (found in b).")] = None,
     optimizer: Optimizer = "auto",
@@ -174,7 +180,8 @@ def _solve(
     Of an .npz file with several arrays, FILE.npz:NAME is one.
     """
     options = {"lam": lam, "lam2": lam2, "groups": groups, "weights": weights}
-    options |= {"radius": radius, "classes": classes}
+    options |= {"delta": delta, "radius": radius, "classes": classes}
+    options |= {"l1_ratio": l1_ratio, "l1_weights": l1_weights}
     settings: dict[str, Any] = {
         "optimizer": optimizer,
         "engine": engine,
@@ -280,6 +287,7 @@ def _compare(
 
 @app.command("train")
 def _train(
+    context: typer.Context,
     family: Annotated[str, typer.Argument(help="Name of a family, such as gaussian-lasso.")],
     out: Annotated[str, typer.Option(help="File for the weights, .safetensors.")],
     rule: Annotated[
@@ -299,6 +307,9 @@ def _train(
         str | None, typer.Option(help="objective, log-gap or log-mean-gap (log-mean-gap).")
     ] = None,
     seed: Seed = 0,
+    data: Annotated[
+        str | None, typer.Option(help="Folder of pictures, for deblur, mri, inpaint, tomography.")
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue a training that stopped.")
     ] = False,
@@ -307,13 +318,17 @@ def _train(
     """Learn a rule from problems of a family, and compare it with FISTA on fresh ones.
 
     The defaults, in brackets, are what we advise for the compact rule. A rule of the paper has the
-    paper's: --horizon 100, --schedule constant, --loss objective.
+    paper's: --horizon 100, --schedule constant, --loss objective. Families of pictures are learned
+    by the rule "banded", with the settings of the shipped rule "imaging".
 
     Under torchrun every process draws its own problems, and the gradients are averaged.
     """
     given = {"steps": steps, "batch": batch, "horizon": horizon, "unroll": unroll, "lr": lr}
+    source = context.get_parameter_source("rule")
+    if family in names.PICTURES and source is not None and source.name == "DEFAULT":
+        rule = "banded"
     chosen = {"rule": rule, "seed": seed, "schedule": schedule, "loss": loss}
-    checks.check_train(family, out, sizes or [], chosen, settings or [], device)
+    checks.check_train(family, out, sizes or [], chosen, settings or [], device, data)
     from proxlearn.training.jobs import compare_trained, train_from_options
 
     with watching() as show:
@@ -323,6 +338,7 @@ def _train(
             {**chosen, **given},
             settings or [],
             out=out,
+            data=data,
             resume=resume,
             device=device,
             watch=_minibatches(show),
@@ -342,6 +358,7 @@ app.command("report")(report_command.report)
 
 
 app.command("audit")(audit_command.audit)
+app.command("deblur")(deblur_command.deblur)
 app.command("reproduce")(reproduce_command.reproduce)
 app.command("solve-batch")(solve_batch_command.solve_batch)
 app.command("tune")(tune_command.tune)

@@ -13,15 +13,16 @@ import numpy as np
 from proxlearn.arrays import (
     Matrix,
     is_tensor,
-    to_array,
     to_matrix,
     to_numpy,
     to_positive,
     to_rows,
+    to_tasks,
     to_weights,
 )
-from proxlearn.description import LinearModel, Separable
-from proxlearn.errors import InputError, needing_torch
+from proxlearn.description import Grouped, LinearModel, OnSimplex, Separable
+from proxlearn.errors import InputError
+from proxlearn.grouping import penalised_groups
 from proxlearn.problem import Problem
 
 if TYPE_CHECKING:
@@ -72,6 +73,79 @@ def elastic_net(A: Any, b: Any, lam: Any, lam2: Any, weights: Any = None) -> Pro
     return _linear("squares", A, b, targets, r)
 
 
+def multitask_lasso(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
+    """Least squares for several targets that use the same columns of A.
+
+    Minimises ``1/2 ||A X - b||^2 + lam sum_j w_j ||X_j||_2`` over matrices X (n, T), whose rows X_j
+    are zero together.
+
+    Parameters
+    ----------
+    A : array (m, n) or (B, m, n), scipy sparse matrix, or object with matvec
+    b : array (m, T) or (B, m, T)
+        A column for each target.
+    lam : number or (B,)
+    weights : array (n,) or (B, n), optional
+        w, 1 by default; a weight of 0 leaves a row unpenalised.
+
+    Returns
+    -------
+    Problem
+        Its x (n T,) is X row by row: ``solution.x.reshape(n, T)``.
+
+    Examples
+    --------
+    >>> import numpy as np, proxlearn as pl
+    >>> problem = pl.multitask_lasso(np.eye(2), [[3.0, 4.0], [0.3, 0.4]], lam=1.0)
+    >>> pl.solve(problem).x.reshape(2, 2).round(6).tolist()
+    [[2.4, 3.2], [0.0, 0.0]]
+    """
+    A = to_matrix("A", A)
+    targets = to_tasks("b", b, A)
+    B, m, T = targets.shape
+    r = Grouped(
+        to_positive("lam", lam, A),
+        np.arange(A.shape[1] * T) // T,
+        to_weights("weights", weights, A.shape[1], A),
+        tasks=T,
+    )
+    by_task = targets.swapaxes(1, 2).reshape(B, T * m)
+    return _linear("squares", A, b, by_task, r, axes=2)
+
+
+def huber(A: Any, b: Any, lam: Any, delta: Any, weights: Any = None) -> Problem:
+    """LASSO with Huber's loss, which outliers of b change little.
+
+    ``sum_i phi(a_i^T x - b_i) + lam sum_j w_j |x_j|`` with ``phi(e) = e^2 / 2`` for
+    ``|e| <= delta`` and ``delta |e| - delta^2 / 2`` beyond; a weight of 0 leaves x_j unpenalised.
+
+    Parameters
+    ----------
+    A : array (m, n) or (B, m, n), or a sparse matrix
+    b : array (m,) or (B, m)
+    lam : float or (B,)
+    delta : float or (B,)
+        The error beyond which the loss grows like a straight line, in the units of b.
+    weights : array (n,) or (B, n), optional
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> import proxlearn as pl
+    >>> problem = pl.huber([[1.0], [1.0], [1.0]], [1.0, 1.1, 50.0], lam=0.1, delta=0.5)
+    >>> pl.solve(problem).x.round(3)  # least squares would have 17.333
+    array([1.25])
+    """
+    A = to_matrix("A", A)
+    targets = to_rows("b", b, A.shape[0], A)
+    delta = to_positive("delta", delta, A)
+    r = Separable(to_positive("lam", lam, A), weights=to_weights("weights", weights, A.shape[1], A))
+    return _linear("huber", A, b, targets, r, delta=delta)
+
+
 def nnls(A: Any, b: Any) -> Problem:
     """``1/2 ||A x - b||^2`` subject to x >= 0."""
     A = to_matrix("A", A)
@@ -79,44 +153,119 @@ def nnls(A: Any, b: Any) -> Problem:
     return _linear("squares", A, b, to_rows("b", b, A.shape[0], A), r)
 
 
-def simplex_ls(A: Any, b: Any, radius: Any = 1.0) -> Problem:
-    """``1/2 ||A x - b||^2`` subject to x >= 0 and sum x = radius: unmixing."""
-    A = to_matrix("A", A)
-    targets = to_rows("b", b, A.shape[0], A)
-    radius = to_positive("radius", radius, A)
-    _check_batches(A, targets, {"radius": radius})
-    with needing_torch("least squares on the simplex"):
-        from proxlearn.penalties import Simplex
-        from proxlearn.smooth import LeastSquares
-        from proxlearn.tensors import as_tensor
+def simplex_ls(A: Any, b: Any, radius: Any = 1.0, at_most: bool = False) -> Problem:
+    """``1/2 ||A x - b||^2`` subject to x >= 0 and sum x = radius: unmixing.
 
-    return _composite(
-        A, b, LeastSquares(A.operator, as_tensor(targets)), Simplex(as_tensor(radius))
-    )
+    Parameters
+    ----------
+    A : array (m, n) or (B, m, n), or a sparse matrix
+    b : array (m,) or (B, m)
+    radius : float or (B,)
+        The sum of x.
+    at_most : bool
+        Whether the sum of x may also be smaller than the radius.
 
+    Returns
+    -------
+    Problem
 
-def group_lasso(A: Any, b: Any, lam: Any, groups: Any, weights: Any = None) -> Problem:
-    """``1/2 ||A x - b||^2 + lam sum_g w_g ||x_g||_2``; `groups` (n,) is each coordinate's group.
-
-    Groups are numbered from 0, and none may be empty. Weights are (G,), 1 by default; the square
-    root of the group's size is another usual choice.
+    Examples
+    --------
+    >>> import proxlearn as pl
+    >>> pl.solve(pl.simplex_ls([[1.0, 0.0], [0.0, 1.0]], [0.9, 0.5])).x.round(3)
+    array([0.7, 0.3])
+    >>> pl.solve(pl.simplex_ls([[1.0, 0.0], [0.0, 1.0]], [0.3, 0.2], at_most=True)).x.round(3)
+    array([0.3, 0.2])
     """
     A = to_matrix("A", A)
     targets = to_rows("b", b, A.shape[0], A)
-    numbers = _groups(groups, A.shape[1])
-    w = to_weights("weights", weights, int(numbers.max()) + 1, A)
-    if w is not None and bool((w == 0).any()):
-        raise InputError("weights of groups must be > 0; an unpenalised group is not supported")
-    lam = to_positive("lam", lam, A)
-    _check_batches(A, targets, {"lam": lam, "weights": w})
-    with needing_torch("the group LASSO"):
-        from proxlearn.penalties import GroupL1
-        from proxlearn.smooth import LeastSquares
-        from proxlearn.tensors import as_tensor
+    radius = to_positive("radius", radius, A)
+    return _linear("squares", A, b, targets, OnSimplex(radius, bool(at_most)))
 
-    f = LeastSquares(A.operator, as_tensor(targets))
-    places = as_tensor(numbers).to(f.like.device)
-    return _composite(A, b, f, GroupL1(as_tensor(lam), places, None if w is None else as_tensor(w)))
+
+def group_lasso(A: Any, b: Any, lam: Any, groups: Any, weights: Any = None) -> Problem:
+    """Least squares in which groups of coordinates are zero together.
+
+    Minimises ``1/2 ||A x - b||^2 + lam sum_g w_g ||x_g||_2``.
+
+    Parameters
+    ----------
+    A : array (m, n) or (B, m, n), scipy sparse matrix, or object with matvec
+    b : array (m,) or (B, m)
+    lam : number or (B,)
+    groups : array (n,), or list of G lists of coordinates
+        As an array, the group of each coordinate, numbered from 0 with none left out, and -1 for a
+        coordinate in no group. As lists, the coordinates of each group; groups do not overlap.
+        Coordinates in no group are not penalised.
+    weights : array (G,) or (B, G), optional
+        1 by default; the square root of the group's size is another usual choice. A weight of 0
+        leaves a group unpenalised.
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> import numpy as np, proxlearn as pl
+    >>> problem = pl.group_lasso(np.eye(4), [3.0, 4.0, 0.3, 0.4], lam=1.0, groups=[[0, 1], [2, 3]])
+    >>> pl.solve(problem).x.round(6).tolist()
+    [2.4, 3.2, 0.0, 0.0]
+    """
+    A = to_matrix("A", A)
+    targets = to_rows("b", b, A.shape[0], A)
+    group_of, w = penalised_groups(groups, weights, A)
+    return _linear("squares", A, b, targets, Grouped(to_positive("lam", lam, A), group_of, w))
+
+
+def sparse_group_lasso(
+    A: Any,
+    b: Any,
+    lam: Any,
+    groups: Any,
+    l1_ratio: Any = 0.5,
+    weights: Any = None,
+    l1_weights: Any = None,
+) -> Problem:
+    """Least squares in which groups are zero together, and coordinates inside the others, too.
+
+    Minimises ``1/2 ||A x - b||^2 + lam (l1_ratio sum_j v_j |x_j| + (1 - l1_ratio) sum_g w_g
+    ||x_g||_2)``.
+
+    Parameters
+    ----------
+    A : array (m, n) or (B, m, n), scipy sparse matrix, or object with matvec
+    b : array (m,) or (B, m)
+    lam : number or (B,)
+    groups : array (n,), or list of G lists of coordinates
+        As in `group_lasso`. Coordinates in no group have the l1 part of the penalty alone.
+    l1_ratio : number or (B,)
+        From 0, which is the group LASSO, to 1, which is the LASSO.
+    weights : array (G,) or (B, G), optional
+        w, 1 by default.
+    l1_weights : array (n,) or (B, n), optional
+        v, 1 by default.
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> import numpy as np, proxlearn as pl
+    >>> problem = pl.sparse_group_lasso(np.eye(4), [4.0, 0.3, 0.3, 0.4], 1.0, [[0, 1], [2, 3]])
+    >>> pl.solve(problem).x.round(6).tolist()
+    [3.0, 0.0, 0.0, 0.0]
+    """
+    A = to_matrix("A", A)
+    targets = to_rows("b", b, A.shape[0], A)
+    group_of, w = penalised_groups(groups, weights, A)
+    ratio = to_positive("l1_ratio", l1_ratio, A, at_least=0)
+    if bool((ratio > 1).any()):
+        raise InputError(f"l1_ratio is {float(ratio.max()):g}; expected numbers from 0 to 1")
+    v = to_weights("l1_weights", l1_weights, A.shape[1], A)
+    r = Grouped(to_positive("lam", lam, A), group_of, w, ratio, v)
+    return _linear("squares", A, b, targets, r)
 
 
 def logistic(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
@@ -128,6 +277,40 @@ def logistic(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
         raise InputError(f"b holds labels such as {found}; expected only 0 and 1")
     r = Separable(to_positive("lam", lam, A), weights=to_weights("weights", weights, A.shape[1], A))
     return _linear("logistic", A, b, labels, r)
+
+
+def poisson(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
+    """Poisson regression with a log link: half the mean deviance of counts b, with an l1 penalty.
+
+    ``1/m sum_i [exp(z_i) - b_i z_i + b_i log b_i - b_i] + lam sum_j w_j |x_j|`` with ``z = A x``;
+    a weight of 0 leaves x_j unpenalised. The deviance is 0 for a perfect fit.
+
+    Parameters
+    ----------
+    A : array (m, n) or (B, m, n), or a sparse matrix
+    b : array (m,) or (B, m)
+        Numbers >= 0; they need not be whole.
+    lam : float or (B,)
+    weights : array (n,) or (B, n), optional
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> import proxlearn as pl
+    >>> problem = pl.poisson([[1.0], [1.0], [1.0]], [1, 2, 3], lam=0.5)
+    >>> pl.solve(problem, tol=1e-9).x.round(4)  # exp(x) = 2 - 0.5
+    array([0.4055])
+    """
+    A = to_matrix("A", A)
+    counts = to_rows("b", b, A.shape[0], A)
+    if bool((counts < 0).any()):
+        least = float(to_numpy(counts).min())
+        raise InputError(f"b holds {least:g}; expected counts, numbers >= 0")
+    r = Separable(to_positive("lam", lam, A), weights=to_weights("weights", weights, A.shape[1], A))
+    return _linear("poisson", A, b, counts, r)
 
 
 def softmax(A: Any, b: Any, lam: Any, classes: int | None = None, weights: Any = None) -> Problem:
@@ -152,18 +335,7 @@ def softmax(A: Any, b: Any, lam: Any, classes: int | None = None, weights: Any =
     _check_classes(whole.shape, C, columns=A.shape[1], counted=classes is None)
     lam = to_positive("lam", lam, A)
     w = to_weights("weights", weights, C * A.shape[1], A)
-    _check_batches(A, labels, {"lam": lam, "weights": w})
-    with needing_torch("the softmax model"):
-        from torch.nn.functional import one_hot
-
-        from proxlearn.penalties import L1
-        from proxlearn.smooth import Softmax
-        from proxlearn.tensors import as_tensor
-
-    tensor = as_tensor(labels)
-    ones = one_hot(tensor.long(), C).mT.to(tensor.dtype).contiguous()
-    r = L1(as_tensor(lam), None if w is None else as_tensor(w))
-    return _composite(A, b, Softmax(A.operator, ones, C), r)
+    return _linear("softmax", A, b, labels, Separable(lam, weights=w), classes=np.array([C]))
 
 
 def _check_classes(shape: tuple[int, int], C: int, columns: int, counted: bool) -> None:
@@ -181,10 +353,19 @@ def _check_classes(shape: tuple[int, int], C: int, columns: int, counted: bool) 
         )
 
 
-def _linear(loss: str, A: Matrix, b: Any, targets: Any, r: Separable) -> Problem:
-    _check_batches(A, targets, {"lam": r.lam, "lam2": r.lam2, "weights": r.weights})
-    model = LinearModel(loss, A, targets, r)
-    single = model.batch == 1 and np.ndim(b) == 1
+def _linear(
+    loss: str,
+    A: Matrix,
+    b: Any,
+    targets: Any,
+    r: Separable | Grouped | OnSimplex,
+    axes: int = 1,
+    **options: Any,
+) -> Problem:
+    names = ("lam", "radius", "lam2", "weights", "l1_ratio", "l1_weights")
+    _check_batches(A, targets, {name: getattr(r, name, None) for name in names} | options)
+    model = LinearModel(loss, A, targets, r, options)
+    single = model.batch == 1 and np.ndim(b) == axes
     return Problem.described(model, single, numpy=not (A.from_tensors or is_tensor(b)))
 
 
@@ -200,16 +381,3 @@ def _check_batches(A: Matrix, b: Any, penalty: dict[str, Any]) -> None:
     if len(set(counts.values()) - {1}) > 1:
         given = " and ".join(f"{name} has {count} instances" for name, count in counts.items())
         raise InputError(f"{given}; expected as many, or one")
-
-
-def _groups(groups: Any, n: int) -> Any:
-    numbers = to_numpy(to_array("groups", groups))
-    if numbers.shape != (n,):
-        raise InputError(
-            f"groups has shape {numbers.shape}; expected ({n},), a number a coordinate"
-        )
-    whole = numbers.astype(np.int64)
-    used = np.unique(whole)
-    if bool((whole != numbers).any()) or not np.array_equal(used, np.arange(len(used))):
-        raise InputError("groups must be numbered 0, 1, ..., G-1 with none left out")
-    return whole

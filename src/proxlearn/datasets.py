@@ -181,6 +181,17 @@ def _load(source: _Source, folder: str | Path | None) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(features), torch.from_numpy(labels)
 
 
+def picture_folder(name: str) -> Path:
+    """A folder with pictures: that of this path, or "bsds500" where the data sets are."""
+    if Path(name).is_dir() or name != "bsds500":
+        return Path(name)
+    by_hand = (
+        "set PROXLEARN_DATA to a folder that holds it: the 200 .jpg files of BSDS500's test "
+        "images, from https://github.com/BIDS/BSDS500"
+    )
+    return _find(name, None, by_hand)
+
+
 def _find(name: str, folder: str | Path | None, by_hand: str) -> Path:
     """The file or folder of that name in `folder`, PROXLEARN_DATA's or the cache."""
     given = os.environ.get("PROXLEARN_DATA") if folder is None else folder

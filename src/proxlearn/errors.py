@@ -29,3 +29,17 @@ def needing_torch(what: str) -> Iterator[None]:
         if error.name != "torch":
             raise
         raise InputError(TORCH_MISSING.format(what)) from None
+
+
+@contextmanager
+def needing_dask(what: str) -> Iterator[None]:
+    """Imports that need the extra `scale`: where it is not installed, one line says so."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("dask", "distributed", "zarr", "threadpoolctl"):
+            raise
+        raise InputError(
+            f"{what} needs {error.name}, which is not installed; install the extra 'scale' (Python "
+            "3.11 or newer), in a checkout with: pip install '.[scale]'"
+        ) from None

@@ -1,5 +1,6 @@
 """Solves by the compiled core: problems in, solutions out, in the problem's own library."""
 
+import math
 import os
 import time
 from typing import Any
@@ -8,10 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from proxlearn.arrays import to_numpy, to_start
-from proxlearn.core.glm import STATUSES, Answer, Limits, describe, path_glm, solve_glm
+from proxlearn.core import kernel
+from proxlearn.core.glm import (
+    STATUSES,
+    Answer,
+    Limits,
+    Part,
+    describe,
+    path_glm,
+    solve_glm,
+    solve_one,
+)
+from proxlearn.core.losses import LOSSES
+from proxlearn.core.starts import Start
 from proxlearn.description import LinearModel
 from proxlearn.problem import Problem
 from proxlearn.solution import Solution, SolutionPath, Status
+from proxlearn.starts import automatic_start
 
 Array = npt.NDArray[np.float64]
 
@@ -28,14 +42,23 @@ def solve_exactly(
     max_iter: int,
     time_limit: float | None = None,
     threads: int | None = None,
+    part: Part | None = None,
+    start: Start | None = None,
 ) -> Solution:
-    """Solve every instance of a problem whose model the core covers."""
+    """Solve every instance of a problem whose model the core covers.
+
+    `part` says that these problems are a part of more; see `solve_glm`. Without a `start` one is
+    chosen where it was measured to be faster and x0 is not given.
+    """
     began = time.perf_counter()
     model = problem.model
     assert model is not None
-    answer = solve_glm(
-        model.glm(), start(problem, x0), limits(tol, max_iter, time_limit), workers(threads)
-    )
+    stop = limits(tol, max_iter, time_limit)
+    if problem.batch == 1 and problem.numpy and part is None:
+        return _solve_one(problem, model, x0, stop, began, start)
+    glm, first = model.glm(), first_point(problem, x0)
+    start = automatic_start(glm) if start is None and x0 is None else start
+    answer = solve_glm(glm, first, stop, workers(threads), part, start)
     arrays = in_library(problem, answer)
     return Solution(
         x=arrays.x[0] if problem.single else arrays.x,
@@ -45,6 +68,32 @@ def solve_exactly(
         iterations=arrays.iterations,
         grad_evals=arrays.passes,
         seconds=time.perf_counter() - began,
+        engine="core",
+    )
+
+
+def _solve_one(
+    problem: Problem,
+    model: LinearModel,
+    x0: Any,
+    limits: Limits,
+    began: float,
+    start: Start | None,
+) -> Solution:
+    """The same for one instance, without the arrays of a batch."""
+    glm, first = model.glm(), None if x0 is None else first_point(problem, x0).reshape(-1)
+    start = automatic_start(glm) if start is None and x0 is None else start
+    x, _, objective, gap, status, iterations, passes = solve_one(glm, first, limits, start)
+    finite = math.isfinite(objective) and math.isfinite(kernel.largest_magnitude(x))
+    x = x if model.A.precision == "float64" else x.astype(np.float32)
+    return Solution(
+        x if problem.single else x[None],
+        np.array([objective]),
+        np.array([gap]),
+        (BY_NUMBER[status] if finite else Status.NUMERICAL_ERROR,),
+        np.array([iterations]),
+        np.array([math.ceil(passes)]),
+        time.perf_counter() - began,
         engine="core",
     )
 
@@ -61,17 +110,13 @@ def path_exactly(
     began = time.perf_counter()
     model = problem.model
     assert model is not None
-    r = model.penalty
-    ratio = None if r.lam2 is None else to_numpy(r.lam2) / to_numpy(r.lam)
-    answers = path_glm(
-        model.glm(lam=np.ones(1), lam2=ratio),
+    whole = path_glm(
+        model.glm(model.penalty.at_one()),
         lams,
-        start(problem, x0),
+        first_point(problem, x0),
         limits(tol, max_iter),
         workers(threads),
     )
-    parts = ("x", "intercept", "objective", "gap", "status", "iterations", "passes")
-    whole = Answer(*(np.stack([getattr(a, part) for a in answers]) for part in parts))
     arrays, chain = in_library(problem, whole), lams
     if not problem.numpy:
         from proxlearn.tensors import as_tensor
@@ -82,7 +127,9 @@ def path_exactly(
         x=arrays.x[:, 0] if problem.single else arrays.x,
         objective=arrays.objective,
         gap=arrays.gap,
-        status=tuple(statuses(a) for a in answers),
+        status=tuple(
+            tuple([BY_NUMBER[number] for number in row]) for row in _status_numbers(whole).tolist()
+        ),
         iterations=arrays.iterations,
         grad_evals=arrays.passes,
         seconds=time.perf_counter() - began,
@@ -93,19 +140,21 @@ def path_exactly(
 def largest_lam(model: LinearModel) -> Array:
     """The smallest lam for which every penalised coordinate of the solution is zero, (B,).
 
-    It is the largest |a_j^T u| / w_j, with u the gradient of the loss at the minimiser over the
-    unpenalised coordinates.
+    From A^T u, with u the gradient of the loss at the minimiser over the unpenalised coordinates.
     """
-    n, b = model.A.shape[1], np.asarray(to_numpy(model.b), dtype=np.float64)
-    weights = np.broadcast_to(model.penalty.times(n, np.ones(1)), (model.penalty.batch, n))
+    m, b = model.A.shape[0], np.ascontiguousarray(to_numpy(model.b), dtype=np.float64)
+    kind, T = LOSSES[model.loss], model.tasks
+    share = np.full(m * T, 1.0 / m if kind.mean else 1.0)
     found = np.empty(model.batch)
     for i in range(model.batch):
-        A, w = _own(model.A.array, i), weights[i if len(weights) > 1 else 0]
+        A = _own(model.A.array, i)
         target = b[i if len(b) > 1 else 0]
-        z = _null_prediction(model.loss, A, target, w == 0)
-        u = z - target if model.loss == "squares" else (_sigmoid(z) - target) / len(target)
-        g = _correlations(A, u)
-        found[i] = np.max(np.abs(g[w > 0]) / w[w > 0], initial=0.0)
+        free = model.penalty.free(model.n, i)[::T]  # all tasks of a column are, or none
+        parts = [_null_prediction(model, i, part, free) for part in target.reshape(T, m)]
+        loss = kind.compiled(kind.prepare(target), share, **model.options_of(i))
+        u = loss.dual_point(np.concatenate(parts).ravel()).reshape(-1, m)
+        c = np.stack([_correlations(A, part) for part in u], axis=1 if T > 1 else 0)
+        found[i] = model.penalty.lam_max(c.ravel(), i)
     return found
 
 
@@ -114,22 +163,28 @@ def _own(A: Any, i: int) -> Any:
     return A[i if len(A) > 1 else 0] if isinstance(A, np.ndarray) and A.ndim == 3 else A
 
 
-def _null_prediction(loss: str, A: Any, b: Array, free: npt.NDArray[np.bool_]) -> Array:
-    """A x at the minimiser x of the loss over the unpenalised coordinates, the others at 0."""
+def _null_prediction(model: LinearModel, i: int, b: Array, free: npt.NDArray[np.bool_]) -> Array:
+    """A x at the minimiser x of instance i over the unpenalised coordinates, the others at 0.
+
+    (classes, m); there is one class but for softmax.
+    """
+    A = _own(model.A.array, i)
+    free = free.reshape(-1, A.shape[1])
     if not free.any():
-        return np.zeros(len(b))
-    columns = A[:, np.flatnonzero(free)]
+        return np.zeros((len(free), len(b)))
+    chosen = free.any(0)
+    columns = A[:, np.flatnonzero(chosen)]
     dense = np.asarray(columns if isinstance(columns, np.ndarray) else columns.toarray(), float)
-    if loss == "squares":
+    if LOSSES[model.loss].quadratic:
         x = np.linalg.lstsq(dense, b, rcond=None)[0]
     else:
-        x = solve_glm(describe(dense, b, loss), limits=Limits(tol=1e-14, max_iter=100)).x[0]
-    prediction: Array = dense @ x
+        reach = np.where(free[:, chosen], np.inf, 0.0).ravel()
+        glm = describe(
+            dense, b, model.loss, lower=-reach, upper=reach, options=model.options_of(i)
+        )  # fmt: skip
+        x = solve_glm(glm, limits=Limits(tol=1e-14, max_iter=100)).x[0]
+    prediction: Array = x.reshape(len(free), -1) @ dense.T
     return prediction
-
-
-def _sigmoid(z: Array) -> Array:
-    return 0.5 * (1 + np.tanh(0.5 * z))
 
 
 def _correlations(A: Any, u: Array) -> Array:
@@ -147,7 +202,7 @@ def limits(tol: float, max_iter: int, seconds: float | None = None) -> Limits:
     return Limits(float(tol), max_iter, np.inf if seconds is None else float(seconds))
 
 
-def start(problem: Problem, x0: Any) -> Any:
+def first_point(problem: Problem, x0: Any) -> Any:
     """x0 for the core, validated; rounded to the problem's precision as the answer is."""
     if x0 is None:
         return None
@@ -169,10 +224,14 @@ def workers(threads: int | None) -> int:
 
 
 def statuses(answer: Answer) -> tuple[Status, ...]:
-    """The statuses of the instances; numbers that float64 cannot hold solve nothing."""
+    """The statuses of the instances."""
+    return tuple([BY_NUMBER[number] for number in _status_numbers(answer).tolist()])
+
+
+def _status_numbers(answer: Answer) -> npt.NDArray[np.int8]:
+    """Those of the answer, but numbers that float64 cannot hold solve nothing."""
     finite = np.isfinite(answer.objective) & np.isfinite(answer.x).all(-1)
-    found = zip(answer.status.tolist(), finite.tolist(), strict=True)
-    return tuple(BY_NUMBER[s] if f else Status.NUMERICAL_ERROR for s, f in found)
+    return np.where(finite, answer.status, STATUSES.index("NUMERICAL_ERROR"))
 
 
 def in_library(problem: Problem, answer: Answer) -> Answer:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from proxlearn import optimizers
+from proxlearn import optimizers, zoo
 from proxlearn.attempts import Attempts, attempt
 from proxlearn.batch import select
 from proxlearn.certificates import Certificate, length
@@ -18,7 +18,8 @@ from proxlearn.optimizers import Optimizer
 from proxlearn.powers import times_power
 from proxlearn.problem import Problem
 from proxlearn.rules import Learnable
-from proxlearn.safeguard import Safeguarded, SafeState, looks
+from proxlearn.rules.banded import bands_differ
+from proxlearn.safeguard import Safeguarded, SafeState, looks, rule_of
 from proxlearn.smooth import GLM
 from proxlearn.solution import History, Solution, Status
 from proxlearn.tensors import start_point
@@ -91,8 +92,12 @@ def _automatic(problem: Problem) -> str:
     """The learned rule for losses of A x with a penalty like l1, what it was trained for."""
     if problem.f.gradients_are_free:
         return "ppa"
-    fits = isinstance(problem.f, GLM) and problem.r.level() is not None
-    return "general" if fits else "fista-restart"
+    if not isinstance(problem.f, GLM) or problem.r.level() is None:
+        return "fista-restart"
+    A = problem.f.A
+    if A.explicit or A.shape[1] != problem.n or not zoo.has("imaging"):
+        return "general"
+    return "imaging" if bands_differ(problem) else "fista-restart"
 
 
 def _check_layers(method: Optimizer, max_iter: int) -> None:
@@ -111,7 +116,7 @@ def most_iterations(method: Optimizer) -> int | None:
 
 def is_learned(method: Optimizer) -> bool:
     """True where a method has weights: it may be wrong on problems that it was not trained for."""
-    return isinstance(getattr(method, "rule", method), Learnable)
+    return isinstance(rule_of(method), Learnable)
 
 
 class _Run:

@@ -11,7 +11,7 @@ from proxlearn.certificates import pseudo_inverse
 from proxlearn.errors import InputError
 from proxlearn.first_order import iterate
 from proxlearn.optimizers import Optimizer
-from proxlearn.penalties import L1, ElasticNet, GroupL1, Penalty
+from proxlearn.penalties import L1, ElasticNet, GroupL1, Penalty, SparseGroupL1
 from proxlearn.problem import Problem
 from proxlearn.smooth import GLM
 from proxlearn.solution import Solution, SolutionPath
@@ -61,7 +61,7 @@ def with_lam(r: Penalty, lam: Tensor) -> Penalty:
 
 
 def require_lam(r: Penalty) -> None:
-    if not isinstance(r, (L1, ElasticNet, GroupL1)):
+    if not isinstance(r, (L1, ElasticNet, GroupL1, SparseGroupL1)):
         raise InputError(
             f"the penalty {type(r).__name__} has no lam to vary; expected l1, elastic net, group l1"
         )

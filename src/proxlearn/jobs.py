@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from proxlearn import constructors
+from proxlearn import constructors, names
 from proxlearn.arrays import to_matrix, to_numpy
 from proxlearn.files import read_matrix, read_vector, write_array
 from proxlearn.problem import Problem
@@ -18,12 +18,12 @@ def problem_from_files(
 ) -> Problem:
     """The problem of the files A and b; `options` holds what the kind's constructor takes.
 
-    Options that are None count as not given; `weights` and `groups` are files. The matrix is
+    Options that are None count as not given; those of FILES are files. The matrix is
     converted to the precision asked for first, so that the constructor can refuse numbers that this
     precision does not hold.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    for name in {"weights", "groups"} & given.keys():
+    for name in names.FILES & given.keys():
         given[name] = read_vector(given[name])
     matrix = to_matrix("A", read_matrix(A)).in_precision("A", dtype, device)
     build = getattr(constructors, kind.replace("-", "_"))

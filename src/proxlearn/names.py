@@ -21,10 +21,19 @@ KINDS = {
     "nnls": Kind(),
     "simplex-ls": Kind(takes=("radius",)),
     "group-lasso": Kind(needs=("lam", "groups"), takes=("weights",)),
+    "multitask-lasso": Kind(needs=("lam",), takes=("weights",)),
+    "sparse-group-lasso": Kind(
+        needs=("lam", "groups"), takes=("l1_ratio", "weights", "l1_weights")
+    ),
+    "huber": Kind(needs=("lam", "delta"), takes=("weights",)),
     "logistic": Kind(needs=("lam",), takes=("weights",)),
+    "poisson": Kind(needs=("lam",), takes=("weights",)),
     "softmax": Kind(needs=("lam",), takes=("classes", "weights")),
 }
 """Kinds of problems: `proxlearn.constructors` has a function for each."""
+
+FILES = frozenset({"weights", "groups", "l1_weights"})
+"""Options of the kinds that are arrays, which the command line reads from files."""
 
 DTYPES = ("float32", "float64")
 
@@ -47,8 +56,22 @@ FAMILIES = (
     "wide-logistic",
     "wide-softmax",
     "general",
+    "deblur",
+    "mri",
+    "inpaint",
+    "tomography",
+    "imaging",
 )
 """Families of problems: `proxlearn.families.NAMES`."""
+
+PICTURES = ("deblur", "mri", "inpaint", "tomography", "imaging")
+"""Families of pictures, which can be read from a folder."""
+
+WAVELETS = ("haar", *(f"db{p}" for p in range(1, 9)))
+"""Haar, which is db1, and Daubechies' wavelets: `proxlearn.imaging.filters`."""
+
+PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
+"""Kinds of files that are taken for pictures."""
 
 OPTIMIZERS = (
     "ista",
@@ -85,6 +108,7 @@ RULES = (
     "pba2",
     "pba12",
     "compact",
+    "banded",
     "step-lista",
     "ada-lista",
     "l2o-dm",
@@ -92,7 +116,7 @@ RULES = (
 )
 """Rules that can be trained: the variants of the paper's LSTM, and the kinds of other rules."""
 
-LOSSES = ("objective", "log-gap", "log-mean-gap", "distance")
+LOSSES = ("objective", "log-gap", "log-mean-gap", "log-both-gaps", "distance")
 """Losses of the training."""
 
 SCORES = ("gap", "last-gap", "objective")

@@ -50,6 +50,10 @@ class Operator(ABC):
     def adjoint(self, r: Tensor) -> Tensor:
         """A^T r: (B, ..., m) -> (B, ..., n)."""
 
+    def without_tasks(self) -> "tuple[Operator, int]":
+        """The operator that several tasks share, and their number: itself and 1 by default."""
+        return self, 1
+
     @abstractmethod
     def select(self, index: Tensor) -> "Operator":
         """The operators of the instances `index`; itself where all instances share it."""
@@ -125,9 +129,53 @@ class Operator(ABC):
         """||a_j||, (batch, n); None where columns are not kept."""
         return None
 
+    @property
+    def explicit(self) -> bool:
+        """True where the entries of A are kept, so that methods can pick columns."""
+        return False
+
+    @property
+    def nonnegative(self) -> bool:
+        """True where no entry is known to be negative, so that power iterations bound the norm."""
+        return False
+
+    @property
+    def orthogonal(self) -> bool:
+        """True where A^T A = A A^T = I."""
+        return False
+
+    def groups(self) -> tuple[int, ...]:
+        """Sizes of consecutive groups of columns that are alike, such as the bands of wavelets."""
+        return (self.shape[1],)
+
+    def row_groups(self) -> tuple[int, ...]:
+        """The same for rows: the groups of the adjoint's columns."""
+        return (self.shape[0],)
+
+    @property
+    def T(self) -> "Operator":
+        """The adjoint as an operator."""
+        from proxlearn.imaging.compose import Adjoint
+
+        return Adjoint([self])
+
+    def __matmul__(self, other: "Operator") -> "Operator":
+        """The product with another operator, which is applied first."""
+        from proxlearn.imaging.compose import Product
+
+        return Product([self, other])
+
+    def __add__(self, other: "Operator") -> "Operator":
+        """The sum with another operator of the same shape."""
+        from proxlearn.imaging.compose import Sum
+
+        return Sum([self, other])
+
 
 class Dense(Operator):
     """One matrix `A (m, n)` shared by the batch, or a batch of them, `A (B, m, n)`."""
+
+    explicit = True
 
     def __init__(self, A: Tensor):
         self.A = A[0] if A.ndim == 3 and A.shape[0] == 1 else A
@@ -252,6 +300,8 @@ class Sparse(Operator):
 
     A and A^T are both kept in CSR: twice the non-zeros, and neither product has to search.
     """
+
+    explicit = True
 
     def __init__(self, A: Tensor, At: Tensor | None = None):
         self.A = _csr(A)

@@ -45,7 +45,9 @@ def path(
     x0 : array (n,) or (B, n), optional
         The start for the largest lam.
     optimizer, tol, max_iter, safeguard, polish, engine, threads
-        As in `solve`. The core keeps its working set and its Gram matrix from one lam to the next.
+        As in `solve`. The core keeps its working set and its Gram matrix from one lam to the next,
+        and begins each lam at the last solution, so that it takes no other start: an optimizer
+        that would only give it one changes nothing.
 
     Returns
     -------
@@ -105,7 +107,7 @@ def _lam_max(problem: Problem) -> npt.NDArray[np.float64]:
 
 def _require_lam(problem: Problem) -> None:
     model = problem.model
-    if model is None or model.penalty.lam is None or model.penalty.lower is not None:
+    if model is None or not model.penalty.has_path:
         from proxlearn.first_order_paths import require_lam
 
         require_lam(problem.r)

@@ -47,13 +47,13 @@ class Problem:
         problem = cls.__new__(cls)
         problem.single, problem.numpy = single, numpy
         cls._check(max(model.A.batch, len(model.b)), model.penalty.batch)
-        problem.n, problem.batch = model.A.shape[1], model.batch
+        problem.n, problem.batch = model.n, model.batch
         problem.__dict__["model"] = model
         return problem
 
     @staticmethod
     def _check(f: int, r: int) -> None:
-        if len({f, r} - {1}) > 1:
+        if f != r and 1 not in (f, r):
             raise InputError(
                 f"f has {f} instances and r has {r}; "
                 "expected the same number, or 1 for a term that all instances share"
@@ -66,11 +66,15 @@ class Problem:
     def model(self) -> LinearModel | None:
         """The same as arrays, for the compiled core; None where f or r is of another form."""
         f, r = self._terms
-        loss, penalty = f.linear_loss(), r.separable_form()
-        if loss is None or penalty is None:
+        loss, penalty = f.linear_loss(), r.core_form()
+        if loss is None or penalty is None or (penalty.squares_only and loss.name != "squares"):
             return None
-        name, A, b = loss
-        return LinearModel(name, Matrix(A, A.shape, A.batch, True), b, penalty)
+        A, tasks = loss.A.without_tasks()
+        penalty = penalty if tasks == 1 else penalty.for_tasks(tasks)
+        if penalty is None:
+            return None
+        matrix = Matrix(A, A.shape, A.batch, True)
+        return LinearModel(loss.name, matrix, loss.b, penalty, loss.options)
 
     @cached_property
     def _terms(self) -> "tuple[Smooth, Penalty]":
@@ -131,6 +135,10 @@ class Problem:
     def objective(self, x: "Tensor") -> "Tensor":
         """F(x), (B,)."""
         return self.f.value(x) + self.r.value(x)
+
+    def image(self, x: Any) -> Any:
+        """The pictures with coefficients x, where the problem is one of pictures; else None."""
+        return None
 
     def lipschitz(self) -> "Tensor":
         """Lipschitz constant of grad f for every instance, (B,)."""

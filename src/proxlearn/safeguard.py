@@ -95,7 +95,7 @@ class Safeguarded:
             mark=infinite,
             due=torch.full((B,), WINDOW, device=device),
             stretch=torch.full((B,), STRETCH, device=device),
-            needed=x0.new_full((B,), RATE),
+            needed=x0.new_full((B,), getattr(rule_of(self.inner), "rate", RATE)),
         )
 
     def step(self, problem: Problem, state: SafeState) -> SafeState:
@@ -195,6 +195,11 @@ class Safeguarded:
         again = _from(kept, s.best, s.k)
         rule = blend(those, again, _later(s.rule, s.k))
         return replace(s, rule=rule, trusted=s.trusted | those)
+
+
+def rule_of(method: Any) -> Any:
+    """The rule of a method that has one, or the method itself."""
+    return getattr(method, "rule", method)
 
 
 def looks(k: int) -> bool:

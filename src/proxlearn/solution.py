@@ -69,6 +69,8 @@ class Solution:
     history: History | None = None
     engine: str = "torch"
     """What solved it: the compiled "core", or the loop in "torch"."""
+    image: Array | None = None
+    """Of `sparse_recovery`, the pictures (B, h, w), or (h, w) where one problem was given."""
 
     @property
     def solved(self) -> bool:

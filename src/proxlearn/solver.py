@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from proxlearn.arrays import to_numpy
 from proxlearn.checks import check_limits
+from proxlearn.core.losses import LOSSES
 from proxlearn.errors import InputError, needing_torch, unknown
 from proxlearn.exact import solve_exactly
 from proxlearn.names import AUTO, ENGINES
 from proxlearn.problem import Problem, require_problem
 from proxlearn.solution import History, Solution
+from proxlearn.starts import find_start
 
 if TYPE_CHECKING:
     from proxlearn.first_order import Progress
@@ -54,24 +56,33 @@ def solve(
     problem : Problem
         What is minimised, such as ``pl.lasso(A, b, lam)``.
     optimizer : str or Optimizer
-        "auto" is the compiled core wherever it covers the problem: least squares and logistic
-        losses with separable penalties, dense or sparse, on the CPU. Elsewhere it is the shipped
-        rule `general` for softmax models and group LASSO, and FISTA with restart for the rest. The
-        name of a method or of shipped weights, or an optimizer, runs in the loop in PyTorch.
+        "auto" is the compiled core wherever it covers the problem: the losses of
+        `proxlearn.core.losses` with separable or group penalties, and least squares on the
+        simplex, dense or sparse, on the CPU. It begins with a learned rule where that was measured
+        to be faster (`proxlearn.starts`).
+        Elsewhere "auto" is the shipped rule `general` for softmax models whose A is given by its
+        products, and FISTA with restart for the rest.
+
+        "fista", "fista-restart", and weights of a compact rule, shipped or from a file, give the
+        core its start: at most 24 iterations, fewer where the signs of x settle, and then the exact
+        method. Every other optimizer, and all of them with ``polish=False``, `record` or
+        `callback`, run in the loop in PyTorch from beginning to end.
     tol : float
         The relative gap to reach. With 0 the loop runs `max_iter` iterations.
     max_iter : int
-        Most iterations: working sets of the core, steps of a named optimizer.
+        Most iterations: working sets of the core with the iterations of its start, or steps of the
+        loop.
     x0 : array (n,) or (B, n), optional
         Where to start; the penalty's point nearest to 0 by default.
     time_limit : float, optional
         Most seconds.
     safeguard : bool
         Whether a learned optimizer is replaced by FISTA with restart, for each instance by itself,
-        while it makes no progress (`proxlearn.safeguard`).
+        while it makes no progress (`proxlearn.safeguard`). Only the loop needs it: the core drops
+        a start that did not lower F.
     polish : bool
-        Whether the loop solves on the active set where that has nearly settled
-        (`proxlearn.polish`). With False, "auto" is the bare rule in the loop.
+        Whether an exact method ends the solve: the core, or in the loop one on the active set
+        (`proxlearn.polish`). With False every optimizer is the bare method in the loop.
     engine : {"auto", "core", "torch"}, optional
         What solves; "auto" by default, unless the environment variable PROXLEARN_ENGINE names
         another. Asking for the core where it does not cover the problem is an `InputError`.
@@ -102,7 +113,8 @@ def solve(
     check_limits(tol, max_iter, time_limit)
     recorded = record or callback is not None
     if in_core(engine, problem, optimizer, tol, max_iter, polish=polish, recorded=recorded):
-        return solve_exactly(problem, x0, tol, int(max_iter), time_limit, threads)
+        start = None if is_automatic(optimizer) else find_start(optimizer)
+        return solve_exactly(problem, x0, tol, int(max_iter), time_limit, threads, start=start)
     with needing_torch("a solve that the compiled core does not cover"):
         from proxlearn.first_order import iterate
 
@@ -111,6 +123,7 @@ def solve(
         safeguard=safeguard, polish=polish, record=record,
         callback=_in_library(callback, problem.numpy),
     )  # fmt: skip
+    solution = replace(solution, image=problem.image(solution.x))
     return _with_numpy(solution) if problem.numpy else solution
 
 
@@ -140,8 +153,6 @@ def _missing(
     problem: Problem, optimizer: Any, tol: float, max_iter: int, polish: bool, recorded: bool
 ) -> str | None:
     """What the core lacks for a solve, as the end of a sentence; None where it lacks nothing."""
-    if not (isinstance(optimizer, str) and optimizer == AUTO):
-        return f"has its own method and does not run optimizer {optimizer!r}"
     if recorded:
         return "neither records nor calls back"
     if not (tol > 0 and max_iter > 0):
@@ -152,10 +163,20 @@ def _missing(
     if model is None:
         f, r = type(problem.f).__name__, type(problem.r).__name__
         return (
-            f"does not solve {f} with {r}, but least squares and logistic losses with l1, elastic "
-            "net, non-negative or box penalties"
+            f"does not solve {f} with {r}, but the losses {', '.join(LOSSES)} with l1, elastic "
+            "net, group, sparse-group, non-negative or box penalties, and least squares on the "
+            "simplex"
         )
-    return None if model.covered else "needs A as a dense or sparse matrix on the CPU"
+    if not model.covered:
+        return "needs A as a dense or sparse matrix on the CPU"
+    if is_automatic(optimizer) or (model.has_starts and find_start(optimizer) is not None):
+        return None
+    return f"cannot begin this problem with optimizer {optimizer!r}"
+
+
+def is_automatic(optimizer: Any) -> bool:
+    """True where the method is left to `solve`."""
+    return isinstance(optimizer, str) and optimizer == AUTO
 
 
 def _in_library(

@@ -82,11 +82,11 @@ def matrix_free(name: str, value: Any) -> Operator:
         raise InputError(f"{name} has dtype {dtype}; expected real numbers")
     real = torch.float32 if dtype == np.float32 else torch.float64
     operator = MatrixFree(value, dtype=real)
-    _check_adjoint(name, operator)
+    check_adjoint(name, operator)
     return operator
 
 
-def _check_adjoint(name: str, A: Operator) -> None:
+def check_adjoint(name: str, A: Operator) -> None:
     """<A x, r> = <x, A^T r> for random x and r: one product with each."""
     generator = torch.Generator().manual_seed(0)
     x, r = (torch.randn(1, size, generator=generator, dtype=A.dtype) for size in A.shape[::-1])

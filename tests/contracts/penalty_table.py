@@ -18,6 +18,8 @@ from proxlearn.penalties import (
     NonNegativeElasticNet,
     Penalty,
     Simplex,
+    SparseGroupL1,
+    SumAtMost,
     Zero,
 )
 
@@ -40,6 +42,8 @@ class Row:
     model: Callable[[int, cp.Variable], tuple[cp.Expression | float, list]]
     into: Callable[[int, np.ndarray], np.ndarray] = field(default=lambda i, x: x)
     groups: np.ndarray | None = None
+    conic: float = 1e-6
+    """Accuracy of the conic solver on this penalty."""
 
     def metric(self, seed: int, spread: float = 1.0) -> Tensor:
         """p (B, n), a value a coordinate, over `spread` decades each way around 1."""
@@ -150,6 +154,20 @@ def simplex(n: int) -> Row:
     )
 
 
+def sum_at_most(n: int) -> Row:
+    def inside(i, x):
+        total = x.clip(0).sum(-1, keepdims=True)
+        return x.clip(0) * np.minimum(1.0, RADIUS[i] / np.where(total > 0, total, 1.0))
+
+    return Row(
+        SumAtMost(tensor(RADIUS)),
+        n,
+        indicator(lambda i, x: (x >= 0) & (x.sum(-1) < (1 + 1e-9) * RADIUS[i])[:, None]),
+        lambda i, x: (0.0, [x >= 0, cp.sum(x) <= RADIUS[i]]),
+        inside,
+    )
+
+
 def group_l1(weighted: bool) -> Callable[[int], Row]:
     def build(n: int) -> Row:
         # Two or three coordinates each, interleaved, and numbered against their order.
@@ -169,6 +187,37 @@ def group_l1(weighted: bool) -> Callable[[int], Row]:
             ),
             groups=groups,
         )
+
+    return build
+
+
+def sparse_group_l1(weighted: bool, unpenalised: bool = False) -> Callable[[int], Row]:
+    def build(n: int) -> Row:
+        groups = np.arange(n)[::-1] % max(1, n // 2)
+        G, ratio = groups.max() + 1, 0.3
+        w = 1 + np.arange(B * G).reshape(B, G) % 3 if weighted else np.ones((B, G))
+        v = 0.5 + np.arange(B * n).reshape(B, n) % 2 if weighted else np.ones((B, n))
+        if unpenalised:
+            w[:, 0], v[:, groups == 0] = 0, 0
+        members = [np.flatnonzero(groups == g) for g in range(G)]
+        return Row(
+            SparseGroupL1(
+                tensor(LAM), torch.as_tensor(groups.copy()), tensor([ratio]),
+                tensor(w) if weighted else None, tensor(v) if weighted else None,
+            ),
+            n,
+            lambda i, x: LAM[i] * ratio * (v[i] * abs(x)).sum(1) + sum(
+                LAM[i] * (1 - ratio) * w[i, g] * np.linalg.norm(x[:, k], axis=1)
+                for g, k in enumerate(members)
+            ),
+            lambda i, x: (
+                LAM[i] * (ratio * cp.norm1(cp.multiply(v[i], x))
+                + (1 - ratio) * sum(w[i, g] * cp.norm(x[k]) for g, k in enumerate(members))),
+                [],
+            ),
+            groups=groups,
+            conic=1e-5,
+        )  # fmt: skip
 
     return build
 
@@ -214,8 +263,12 @@ ROWS: dict[str, Callable[[int], Row]] = {
         lambda n: (np.full((1, n), -0.2), np.where(np.arange(n) % 2, np.inf, 1.0)[None])
     ),
     "simplex": simplex,
+    "sum-at-most": sum_at_most,
     "group-l1": group_l1(weighted=False),
     "group-l1-weighted": group_l1(weighted=True),
+    "sparse-group-l1": sparse_group_l1(weighted=False),
+    "sparse-group-l1-weighted": sparse_group_l1(weighted=True),
+    "sparse-group-l1-intercept": sparse_group_l1(weighted=True, unpenalised=True),
     "absolute-deviation": absolute_deviation(3, weighted=False),
     "absolute-deviation-weighted": absolute_deviation(4, weighted=True),
 }

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import torch
-from scipy.special import expit, log_softmax
+from scipy.special import expit, log_softmax, xlogy
 
 import proxlearn as pl
 from proxlearn.operators import Dense
@@ -53,12 +53,33 @@ def least_squares(A, b):
     return lambda x: (0.5 * ((A @ x - b) ** 2).sum(), A.T @ (A @ x - b))
 
 
+def huber(A, b):
+    delta = 0.3
+
+    def smooth(x):
+        e = A @ x - b
+        line = delta * (abs(e) - delta / 2)
+        value = np.where(abs(e) <= delta, e**2 / 2, line).sum()
+        return value, A.T @ np.clip(e, -delta, delta)
+
+    return smooth
+
+
 def logistic(A, b):
     s = 2 * b - 1
     return lambda x: (
         np.logaddexp(0, -s * (A @ x)).mean(),
         A.T @ (-s * expit(-s * (A @ x))) / len(b),
     )
+
+
+def poisson(A, b):
+    def smooth(x):
+        z = A @ x
+        value = (np.exp(z) - b * z + xlogy(b, b) - b).mean()
+        return value, A.T @ (np.exp(z) - b) / len(b)
+
+    return smooth
 
 
 def softmax(A, b):
@@ -94,6 +115,11 @@ def project_simplex(v, p):
     return np.maximum(v - shift[np.flatnonzero(u > shift)[-1]], 0)
 
 
+def project_sum_at_most(v, p):
+    positive = np.maximum(v, 0)
+    return positive if positive.sum() <= 1 else project_simplex(v, p)
+
+
 def group_l1(lam, w):
     norms = lambda x: np.sqrt(np.bincount(GROUPS, x**2))  # noqa: E731
 
@@ -102,6 +128,12 @@ def group_l1(lam, w):
         return np.maximum(shrink, 0)[GROUPS] * v
 
     return lambda x: lam * (w * norms(x)).sum(), prox
+
+
+def sparse_group_l1(lam, ratio, w):
+    value, shrink = group_l1((1 - ratio) * lam, w)
+    alone, cut = l1(ratio * lam, np.ones(len(GROUPS)))
+    return lambda x: value(x) + alone(x), lambda v, p: shrink(cut(v, p), p)
 
 
 @dataclass(frozen=True)
@@ -135,8 +167,15 @@ def assemble(problem: Problem, smooth: list, penalty: list, L: Callable) -> Row:
 
 def glm(kind: str, intercept: bool) -> Row:
     A, b, w = data(intercept)
-    curvature = {"lasso": 1.0, "elastic": 1.0, "logistic": 0.25 / M, "softmax": 0.5 / M}[kind]
-    lam = np.array([0.1, 0.3]) if kind in ("lasso", "elastic") else np.array([0.004, 0.01])
+    curvature = {
+        "lasso": 1.0,
+        "elastic": 1.0,
+        "huber": 1.0,
+        "poisson": 40 / M,
+        "logistic": 0.25 / M,
+        "softmax": 0.5 / M,
+    }[kind]
+    lam = np.array([0.1, 0.3]) if kind in ("lasso", "elastic", "huber") else np.array([0.004, 0.01])
     weights = w if intercept else None
     if kind == "lasso":
         problem = pl.lasso(A, b, lam, weights=weights)
@@ -144,6 +183,13 @@ def glm(kind: str, intercept: bool) -> Row:
     elif kind == "elastic":
         problem = pl.elastic_net(A, b, lam, 0.1, weights=weights)
         smooth, penalty = least_squares, [elastic_net(lam[i], 0.1, w) for i in range(B)]
+    elif kind == "huber":
+        problem = pl.huber(A, b, lam, 0.3, weights=weights)
+        smooth, penalty = huber, [l1(lam[i], w) for i in range(B)]
+    elif kind == "poisson":
+        b = np.round(np.exp(b / 2))
+        problem = pl.poisson(A, b, lam, weights=weights)
+        smooth, penalty = poisson, [l1(lam[i], w) for i in range(B)]
     elif kind == "logistic":
         b = (b > np.median(b, axis=1, keepdims=True) - 0.2).astype(float)
         problem = pl.logistic(A, b, lam, weights=weights)
@@ -165,21 +211,30 @@ def constrained(kind: str) -> Row:
     bounds = torch.tensor(low)[None], torch.tensor(high)[None]
     problem, penalty = {
         "simplex": lambda: (pl.simplex_ls(A, b), (lambda x: 0.0, project_simplex)),
+        "sum-at-most": lambda: (
+            pl.simplex_ls(A, b, at_most=True),
+            (lambda x: 0.0, project_sum_at_most),
+        ),
         "box": lambda: (Problem(f, Box(*bounds)), box(low, high)),
         "nnls": lambda: (pl.nnls(A, b), box(0, np.inf)),
         "group": lambda: (pl.group_lasso(A, b, 0.4, GROUPS, weights=w), group_l1(0.4, w)),
+        "sparse-group": lambda: (
+            pl.sparse_group_lasso(A, b, 0.4, GROUPS, 0.3, weights=w),
+            sparse_group_l1(0.4, 0.3, w),
+        ),
     }[kind]()
     norms = np.linalg.norm(A, 2, axis=(1, 2)) ** 2
     smooth = [least_squares(A[i], b[i]) for i in range(B)]
     return assemble(problem, smooth, [penalty] * B, lambda i: norms[i])
 
 
+GLMS = ("lasso", "elastic", "huber", "logistic", "poisson", "softmax")
 BUILDERS: dict[str, Callable[[], Row]] = {
-    **{kind: lambda k=kind: glm(k, False) for kind in ("lasso", "elastic", "logistic", "softmax")},
+    **{kind: lambda k=kind: glm(k, False) for kind in GLMS},
+    **{f"{kind}-intercept": lambda k=kind: glm(k, True) for kind in GLMS},
     **{
-        f"{kind}-intercept": lambda k=kind: glm(k, True)
-        for kind in ("lasso", "elastic", "logistic", "softmax")
+        kind: lambda k=kind: constrained(k)
+        for kind in ("simplex", "sum-at-most", "box", "nnls", "group", "sparse-group")
     },
-    **{kind: lambda k=kind: constrained(k) for kind in ("simplex", "box", "nnls", "group")},
 }
 ROWS: dict[str, Callable[[], Row]] = {name: cache(build) for name, build in BUILDERS.items()}

@@ -8,7 +8,17 @@ from torch import Tensor
 
 from contracts.operator_table import BUILDERS, gaussian, with_zeros
 from proxlearn.operators import Dense
-from proxlearn.smooth import Autograd, LeastSquares, Logistic, NoSmooth, Quadratic, Smooth, Softmax
+from proxlearn.smooth import (
+    Autograd,
+    Huber,
+    LeastSquares,
+    Logistic,
+    NoSmooth,
+    Poisson,
+    Quadratic,
+    Smooth,
+    Softmax,
+)
 
 B = 3
 OPERATORS = ("dense", "scipy-csr", "torch-csr", "linear-operator", "tensor-product")
@@ -32,12 +42,33 @@ def least_squares(op, A):
     return Row(LeastSquares(op, b), lambda i, x: ((A[i] @ x - b[i]) ** 2).sum() / 2)
 
 
+def huber(op, A):
+    b, delta = gaussian(B, op.shape[0], seed=2), torch.tensor([0.2, 0.3, 0.4], dtype=torch.float64)
+
+    def reference(i, x):
+        e = A[i] @ x - b[i]
+        line = delta[i] * (e.abs() - delta[i] / 2)
+        return torch.where(e.abs() <= delta[i], e**2 / 2, line).sum()
+
+    return Row(Huber(op, b, delta), reference)
+
+
 def logistic(op, A):
     b = labels(op.shape[0], 2)
     return Row(
         Logistic(op, b.double()),
         lambda i, x: torch.log1p(torch.exp((1 - 2 * b[i]) * (A[i] @ x))).mean(),
     )
+
+
+def poisson(op, A):
+    b = labels(op.shape[0], 5).double()
+
+    def reference(i, x):
+        z = A[i] @ x
+        return (torch.exp(z) - b[i] * z + torch.xlogy(b[i], b[i]) - b[i]).mean()
+
+    return Row(Poisson(op, b), reference)
 
 
 def softmax(classes):
@@ -83,7 +114,9 @@ def weighted_softmax(op, A):
 
 GLMS = {
     "least-squares": least_squares,
+    "huber": huber,
     "logistic": logistic,
+    "poisson": poisson,
     "softmax-2": softmax(2),
     "softmax-4": softmax(4),
     "weighted-logistic": weighted_logistic,

@@ -19,6 +19,7 @@ RNG = np.random.default_rng(0)
 A = RNG.normal(size=(M, N)) / M**0.5
 TRUTH = RNG.normal(size=N) * (RNG.random(N) < 0.3)
 b = A @ TRUTH + 0.1 * RNG.normal(size=M)
+COUNTS = np.round(np.exp(b))
 LABELS = (A @ TRUTH + 0.2 * RNG.normal(size=M) > 0).astype(float)
 
 
@@ -37,15 +38,21 @@ PROBLEMS = {
     "lasso-weighted": lambda: pl.lasso(T, b, lam=0.1, weights=np.linspace(0.5, 2, N)),
     "lasso-intercept": lambda: pl.lasso(T, b, lam=0.1, weights=np.arange(N) > 0),
     "elastic-net": lambda: pl.elastic_net(T, b, lam=0.1, lam2=0.05),
+    "huber": lambda: pl.huber(T, b, lam=0.1, delta=0.2),
+    "huber-intercept": lambda: pl.huber(T, b, lam=0.1, delta=0.2, weights=np.arange(N) > 0),
     "group": lambda: pl.group_lasso(T, b, lam=0.2, groups=GROUPS),
+    "group-unpenalised": lambda: pl.group_lasso(T, b, 0.2, GROUPS, weights=np.arange(N // 4) % 3),
+    "sparse-group": lambda: pl.sparse_group_lasso(T, b, 0.2, GROUPS, l1_ratio=0.3),
+    "poisson": lambda: pl.poisson(T, COUNTS, lam=0.02),
     "logistic": lambda: pl.logistic(T, LABELS, lam=0.01),
     "logistic-intercept": lambda: pl.logistic(T, LABELS, lam=0.01, weights=np.arange(N) > 0),
     "softmax": lambda: pl.softmax(T[:, :10], LABELS + (b > 1), lam=0.01),
     "simplex": lambda: pl.simplex_ls(T, b, radius=3.0),
+    "sum-at-most": lambda: pl.simplex_ls(T, b, radius=3.0, at_most=True),
     "box": lambda: box(A, b),
     "nnls": lambda: pl.nnls(T, b),
 }
-IN_CORE = [name for name in PROBLEMS if name not in ("group", "softmax", "simplex")]
+IN_CORE = list(PROBLEMS)
 ENGINES = [
     (e, name) for name in PROBLEMS for e in ("core", "torch") if e != "core" or name in IN_CORE
 ]
@@ -54,7 +61,9 @@ METHODS = {
     "ista": PROBLEMS,
     "fista": PROBLEMS,
     "fista-restart": PROBLEMS,
-    "pgd": [name for name in PROBLEMS if name not in ("group", "simplex")],
+    "pgd": [
+        name for name in PROBLEMS if name not in ("simplex", "sum-at-most") and "group" not in name
+    ],
     "adam": ["lasso", "elastic-net", "group", "logistic", "softmax"],
     "subgradient": ["lasso", "elastic-net", "group", "logistic", "softmax"],
 }
@@ -150,17 +159,27 @@ def test_nnls_agrees_with_scipy():
     assert (x == 0).any()
 
 
-@pytest.mark.parametrize("name", ["simplex", "box", "group", "lasso-weighted", "lasso-intercept"])
+@pytest.mark.parametrize("name", [
+    "simplex", "sum-at-most", "box", "group", "group-unpenalised", "sparse-group", "lasso-weighted",
+    "lasso-intercept",
+])  # fmt: skip
 def test_agrees_with_a_conic_solver(name):
     cp = pytest.importorskip("cvxpy")
     z = cp.Variable(N)
     penalty, constraints = 0, []
     if name == "simplex":
         constraints = [z >= 0, cp.sum(z) == 3]
+    if name == "sum-at-most":
+        constraints = [z >= 0, cp.sum(z) <= 3]
     if name == "box":
         constraints = [z >= -0.3, z <= 0.4]
+    lengths = [cp.norm(z[g == GROUPS], 2) for g in range(GROUPS.max() + 1)]
     if name == "group":
-        penalty = 0.2 * sum(cp.norm(z[g == GROUPS], 2) for g in range(GROUPS.max() + 1))
+        penalty = 0.2 * sum(lengths)
+    if name == "group-unpenalised":
+        penalty = 0.2 * sum(g % 3 * length for g, length in enumerate(lengths))
+    if name == "sparse-group":
+        penalty = 0.2 * (0.3 * cp.norm1(z) + 0.7 * sum(lengths))
     if name == "lasso-weighted":
         penalty = 0.1 * np.linspace(0.5, 2, N) @ cp.abs(z)
     if name == "lasso-intercept":
@@ -202,7 +221,9 @@ SCALED = {  # A -> C A, b -> D b; what x is multiplied by
     "lasso": (lambda s, t: pl.lasso(s * A, t * b, lam=s * t * 0.1), D / C),
     "elastic-net": (lambda s, t: pl.elastic_net(s * A, t * b, s * t * 0.1, s * s * 0.05), D / C),
     "group": (lambda s, t: pl.group_lasso(s * A, t * b, s * t * 0.2, GROUPS), D / C),
+    "sparse-group": (lambda s, t: pl.sparse_group_lasso(s * A, t * b, s * t * 0.2, GROUPS), D / C),
     "simplex": (lambda s, t: pl.simplex_ls(s * A, t * b, radius=t / s * 3), D / C),
+    "sum-at-most": (lambda s, t: pl.simplex_ls(s * A, t * b, t / s * 3, at_most=True), D / C),
     "box": (lambda s, t: box(s * A, t * b, -0.3 * t / s, 0.4 * t / s), D / C),
     "nnls": (lambda s, t: pl.nnls(s * A, t * b), D / C),
     "logistic": (lambda s, t: pl.logistic(s * A, LABELS, lam=s * 0.01), 1 / C),

@@ -13,9 +13,17 @@ import proxlearn as pl
 from proxlearn.errors import InputError
 from proxlearn.operators import Dense, Sparse
 from proxlearn.paths import lam_max
-from proxlearn.penalties import L1, Box, ElasticNet, NonNegative, NonNegativeElasticNet, Zero
-from proxlearn.shards import Settings, collect, solve_batch
-from proxlearn.smooth import LeastSquares, Logistic
+from proxlearn.penalties import (
+    L1,
+    Box,
+    ElasticNet,
+    GroupL1,
+    NonNegative,
+    NonNegativeElasticNet,
+    SparseGroupL1,
+    Zero,
+)
+from proxlearn.smooth import Huber, LeastSquares, Logistic, Poisson
 
 B, M, N = 4, 40, 25
 
@@ -35,7 +43,14 @@ def numbers(*values):
 
 
 WEIGHTS = torch.linspace(0, 2, N, dtype=torch.float64)[None]  # the first is unpenalised
-LEVEL = {"squares": numbers(0.3, 1.0, 3.0, 10.0), "logistic": numbers(0.001, 0.003, 0.01, 0.03)}
+GROUPS = torch.arange(N) % 7  # interleaved, of two sizes
+GROUP_WEIGHTS = torch.linspace(0, 2, 7, dtype=torch.float64)[None]
+LEVEL = {
+    "squares": numbers(0.3, 1.0, 3.0, 10.0),
+    "huber": numbers(0.3, 1.0, 3.0, 5.0),
+    "poisson": numbers(0.01, 0.03, 0.1, 0.3),
+    "logistic": numbers(0.001, 0.003, 0.01, 0.03),
+}
 PENALTIES = {
     "l1": L1,
     "one lam": lambda lam: L1(lam[:1]),
@@ -49,10 +64,18 @@ PENALTIES = {
     "box": lambda lam: Box(numbers(-0.2)[None], torch.linspace(0, 1, N).double()[None]),
     "box away from 0": lambda lam: Box(numbers(0.1)[None], numbers(0.5)[None]),
     "bounded above": lambda lam: Box(numbers(-torch.inf)[None], numbers(0.1)[None]),
+    "group l1": lambda lam: GroupL1(lam, GROUPS),
+    "weighted group l1": lambda lam: GroupL1(lam, GROUPS, GROUP_WEIGHTS),
+    "sparse-group l1": lambda lam: SparseGroupL1(lam, GROUPS, numbers(0.4)),
+    "weighted sparse-group l1": lambda lam: SparseGroupL1(
+        lam, GROUPS, numbers(0.1, 0.4, 0.7, 1.0), GROUP_WEIGHTS, WEIGHTS
+    ),
     "zero": lambda lam: Zero(),
 }
 LOSSES = {
     "squares": LeastSquares,
+    "huber": lambda A, b: Huber(A, b, numbers(0.3, 0.5, 1.0, 3.0)),
+    "poisson": lambda A, b: Poisson(A, b.abs().round()),
     "logistic": lambda A, b: Logistic(A, (b > 0).double()),
 }
 MATRICES = {
@@ -71,7 +94,7 @@ def problem_of(loss, penalty, matrix="shared"):
 def agree(problem, tol=1e-9):
     """Solve by both engines; objectives, certificates and gaps have to fit together."""
     core = pl.solve(problem, tol=tol, engine="core")
-    loop = pl.solve(problem, "fista-restart", tol=tol, max_iter=20_000)
+    loop = pl.solve(problem, "fista-restart", tol=tol, max_iter=20_000, engine="torch")
     assert (core.engine, loop.engine) == ("core", "torch")
     assert core.solved, core
     assert loop.solved, loop
@@ -89,7 +112,10 @@ UNBOUNDED = [("logistic", name) for name in ("zero", "non-negative", "bounded ab
 PAIRS = [(loss, name) for loss in LOSSES for name in PENALTIES if (loss, name) not in UNBOUNDED]
 
 
-@pytest.mark.parametrize(("loss", "penalty"), PAIRS)
+@pytest.mark.parametrize(
+    ("loss", "penalty"),
+    [pytest.param(*pair, marks=pytest.mark.slow if "group" in pair[1] else ()) for pair in PAIRS],
+)
 def test_every_penalty(loss, penalty):
     core, _ = agree(problem_of(loss, penalty))
     assert bool((core.gap <= 1e-9 * core.objective).all() or core.gap.isinf().any())
@@ -158,6 +184,8 @@ WIDE = {
     "weighted": lambda A, b, lam: pl.lasso(A, b, lam, torch.linspace(0.5, 2, A.shape[1])),
     "intercept": lambda A, b, lam: pl.lasso(with_ones(A), b + 9, lam, last_free(A)),
     "elastic-net": lambda A, b, lam: pl.elastic_net(A, b, lam, 0.3 * lam),
+    "huber": lambda A, b, lam: pl.huber(A, b, lam, 0.7),
+    "huber-intercept": lambda A, b, lam: pl.huber(with_ones(A), b + 9, lam, 0.7, last_free(A)),
     "logistic": lambda A, b, lam: pl.logistic(A, (b > 0).double(), lam),
     "logistic-intercept": lambda A, b, lam: pl.logistic(
         with_ones(A), (b > 1).double(), lam, last_free(A)
@@ -165,6 +193,7 @@ WIDE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fraction", [0.5, 0.1, 0.02])
 @pytest.mark.parametrize("name", WIDE)
 def test_wide_problems(name, fraction):
@@ -227,20 +256,6 @@ def test_a_sparse_matrix_with_duplicates_is_summed_and_left_as_it_is():
     solution = pl.solve(pl.lasso(A, [3.0, 3.0], 0.3), tol=1e-10)
     np.testing.assert_allclose(solution.x, [2.9 / 3, 2.9 / 3], rtol=1e-8)
     assert A.nnz == 3
-
-
-def test_shards_name_their_engine(tmp_path):
-    A, b = draw(batch=10)
-    np.savez(tmp_path / "problems.npz", kind="lasso", lam=0.5, A=A.numpy(), b=b.numpy())
-    found = {}
-    for engine in ("torch", "core"):
-        settings = Settings(shard_size=4, engine=engine)
-        solve_batch(str(tmp_path / "problems.npz"), tmp_path / engine, settings)
-        found[engine] = collect(tmp_path / engine / "problems")
-    assert set(found["core"]["status"]) == {"SOLVED"}
-    assert np.allclose(found["core"]["x"], found["torch"]["x"], atol=1e-4)
-    with pytest.raises(InputError, match="begun with other settings: engine"):
-        solve_batch(str(tmp_path / "problems.npz"), tmp_path / "torch", settings)
 
 
 MEMORY = """

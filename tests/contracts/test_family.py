@@ -86,6 +86,7 @@ def test_dtype_and_device(family):
     assert same(double, single.to(torch.float64))
 
 
+@pytest.mark.slow
 def test_problems_can_be_solved(family):
     problem = family.sample(3, 0, dtype=torch.float64)
     solution = pl.solve(problem, tol=1e-4, max_iter=5000)

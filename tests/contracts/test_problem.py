@@ -45,6 +45,8 @@ def test_bounds_enclose_the_minimum(name):
         e = row.problem.f.evaluate(y)
         assert (row.problem.lower_bound(e) <= row.minima + ROUNDING).all()
         for x in points:
+            if not row.problem.f.curvature_is_bounded:
+                continue
             upper = row.problem.upper_bound(e, x)
             assert (upper >= row.problem.objective(x) - ROUNDING * (1 + upper.abs())).all()
             assert (upper >= row.minima - ROUNDING).all()

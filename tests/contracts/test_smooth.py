@@ -9,11 +9,12 @@ from contracts.operator_table import gaussian
 from contracts.smooth_table import ROWS, B
 from proxlearn.batch import convert, select
 from proxlearn.operators import Dense
-from proxlearn.smooth import GLM, LeastSquares, Logistic, Softmax
+from proxlearn.smooth import GLM, Huber, LeastSquares, Logistic, Poisson, Softmax
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 over_rows = pytest.mark.parametrize("name", ROWS)
 over_glms = pytest.mark.parametrize("name", [n for n in ROWS if isinstance(ROWS[n]().f, GLM)])
+BOUNDED = [n for n in ROWS if ROWS[n]().f.curvature_is_bounded]
 TIGHT = [
     n
     for n in ROWS
@@ -85,7 +86,7 @@ def top_direction(f, x):
     return vectors[:, :, -1], values[:, -1]
 
 
-@over_rows
+@pytest.mark.parametrize("name", BOUNDED)
 def test_lipschitz_bounds_the_change_of_the_gradient(name):
     f = ROWS[name]().f
     L = f.lipschitz().expand(B)
@@ -101,6 +102,19 @@ def test_lipschitz_bounds_the_change_of_the_gradient(name):
         assert (change <= L * distance * (1 + 1e-9) + 1e-12).all()
 
 
+@pytest.mark.parametrize("name", [n for n in ROWS if n not in BOUNDED])
+def test_lipschitz_bounds_the_curvature_where_f_is_at_most_f_of_0(name):
+    f = ROWS[name]().f
+    zero = torch.zeros(B, f.n, dtype=torch.float64)
+    down = -f.grad(zero)
+    for step in (0.0, 0.01, 0.1, 1.0, 10.0):
+        x = step * down
+        while (f.value(x) > f.value(zero)).any():
+            x = torch.where((f.value(x) > f.value(zero))[:, None], 0.9 * x, x)
+        _, curvature = top_direction(f, x)
+        assert (curvature <= f.lipschitz() * (1 + 1e-9)).all()
+
+
 @pytest.mark.parametrize("name", TIGHT)
 def test_lipschitz_is_attained_within_the_margin(name):
     # At x = 0 every class is equally likely, where logistic and two-class losses curve most.
@@ -113,7 +127,7 @@ def test_lipschitz_of_the_constant_is_zero():
     assert ROWS["no-smooth"]().f.lipschitz().tolist() == [0.0]
 
 
-@over_rows
+@pytest.mark.parametrize("name", BOUNDED)
 def test_descent_lemma(name):
     f = ROWS[name]().f
     x, y = gaussian(B, f.n, seed=3), 3 * gaussian(B, f.n, seed=4)
@@ -195,9 +209,9 @@ def test_loss_conjugate_at_the_gradient_of_any_prediction(name):
     u = f.dloss(z)
     expected = (u * z).flatten(1).sum(1) - f.loss(z)
     torch.testing.assert_close(f.loss_conjugate(u), expected, **CLOSE)
-    if not isinstance(f, LeastSquares):
-        assert (f.loss_conjugate(-u) == torch.inf).all()
-        assert (f.loss_conjugate(u + 1) == torch.inf).all()
+    beyond = {LeastSquares: (), Huber: (99 * u, u + 1), Poisson: (u - 99,)}  # Huber's is symmetric
+    for outside in beyond.get(type(f), (-u, u + 1)):
+        assert (f.loss_conjugate(outside) == torch.inf).all()
 
 
 @over_glms

@@ -84,10 +84,18 @@ def test_the_core_is_used_wherever_it_covers_a_problem(monkeypatch):
     x0 = np.ones(N)
     assert pl.solve(alone()).engine == "core"
     assert pl.solve(batch(), time_limit=10, x0=x0, safeguard=False).engine == "core"
-    assert pl.solve(alone(), "fista-restart").engine == "torch"
+    assert pl.solve(alone(), "fista-restart").engine == "core"
+    assert pl.solve(alone(), "lasso", safeguard=False).engine == "core"
+    assert pl.solve(alone(), pl.load("lasso")).engine == "core"
+    assert pl.solve(alone(), "fista-restart", polish=False).engine == "torch"
+    assert pl.solve(alone(), "lasso", polish=False, max_iter=3).engine == "torch"
+    assert pl.solve(alone(), "lasso", record=True, max_iter=3).engine == "torch"
+    assert pl.solve(alone(), "lasso-pa", max_iter=3).engine == "torch"
+    assert pl.solve(alone(), "ista", max_iter=3).engine == "torch"
     assert pl.solve(alone(), tol=0, max_iter=3).engine == "torch"
     assert pl.solve(alone(), polish=False).engine == "torch"
-    assert pl.solve(pl.group_lasso(A[0], b[0], 0.1, np.arange(N))).engine == "torch"
+    assert pl.solve(pl.group_lasso(A[0], b[0], 0.1, np.arange(N))).engine == "core"
+    assert pl.solve(pl.simplex_ls(A[0], b[0])).engine == "core"
     monkeypatch.setenv("PROXLEARN_ENGINE", "torch")
     assert pl.solve(alone()).engine == "torch"
     assert pl.solve(alone(), engine="core").engine == "core"
@@ -99,14 +107,27 @@ def test_the_core_is_used_wherever_it_covers_a_problem(monkeypatch):
 @pytest.mark.parametrize(
     ("problem", "options", "message"),
     [
-        (alone, {"optimizer": "ista"}, "does not run optimizer 'ista'"),
+        (alone, {"optimizer": "ista"}, "cannot begin this problem with optimizer 'ista'"),
         (alone, {"record": True}, "neither records nor calls back"),
         (alone, {"callback": print}, "neither records nor calls back"),
         (alone, {"tol": 0}, "needs tol > 0"),
         (alone, {"max_iter": 0}, "needs tol > 0 and max_iter > 0"),
         (alone, {"polish": False}, "polish=False"),
-        (lambda: pl.softmax(A[0], np.arange(M) % 3, 0.1), {}, "does not solve Softmax with L1"),
-        (lambda: pl.simplex_ls(A[0], b[0]), {}, "does not solve LeastSquares with Simplex"),
+        (
+            lambda: pl.Problem(
+                smooth.Quadratic(Dense(torch.eye(3).double()), torch.ones(1, 3).double()),
+                penalties.L1(torch.ones(1).double()),
+            ),
+            {},
+            "does not solve Quadratic with L1",
+        ),
+        (
+            lambda: pl.Problem(
+                alone().f, penalties.AbsoluteDeviation(torch.zeros(1, N, 1).double())
+            ),
+            {},
+            "does not solve LeastSquares with AbsoluteDeviation",
+        ),
         (
             lambda: pl.lasso(Counting(Dense(torch.tensor(A[0]))), b[0], 0.1),
             {},
@@ -229,7 +250,7 @@ def test_time_limit_stops_a_long_run():
 
 def test_tolerance_zero_runs_exactly_max_iter_iterations():
     problem = pl.lasso(np.eye(N), b[0, :N], lam=0.1)  # the first step solves it
-    assert pl.solve(problem, "fista-restart").iterations.item() <= 2
+    assert pl.solve(problem, "fista-restart", engine="torch").iterations.item() <= 2
     assert pl.solve(problem, tol=0, max_iter=13).iterations.item() == 13
     assert (pl.solve(batch(), tol=0, max_iter=300).iterations == 300).all()
 

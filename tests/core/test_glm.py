@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 from sklearn.linear_model import ElasticNet, LogisticRegression
 
 from proxlearn.core import kernel
-from proxlearn.core.glm import Limits, describe, path_glm, solve_glm
+from proxlearn.core.glm import Limits, Part, describe, path_glm, solve_glm
 from proxlearn.core.reduction import reduction, weighted_gram
 
 LAYOUTS = {
@@ -161,7 +161,7 @@ def test_a_path_is_a_sequence_of_single_solves(loss, shape):
     glm = describe(X, b, loss, l1=1.0 if loss == "squares" else 0.01, l2=0.01)
     factors = np.geomspace(20.0, 0.1, 15)
     for factor, answer in zip(factors, path_glm(glm, factors), strict=True):
-        single = describe(X, b, loss, l1=factor * glm.l1[0], l2=factor * glm.l2[0])
+        single = describe(X, b, loss, l1=factor * glm.l1, l2=factor * glm.l2)
         alone = solve_glm(single)
         assert answer.status.tolist() == [0]
         assert answer.objective[0] == pytest.approx(alone.objective[0], rel=2e-6)
@@ -203,6 +203,15 @@ def test_units_do_not_matter(scale, l2):
         other = solve_glm(describe(X * columns, y, "squares", l1=lam * columns))
         np.testing.assert_allclose(other.x * columns, plain.x, rtol=1e-6, atol=1e-12)
         assert other.status.tolist() == [0]
+
+
+def test_the_largest_numbers_of_float64():
+    """Their power of two used to overflow: the answer was 0, SOLVED with a gap of 0."""
+    X, y, _ = draw(12, 20, 3, mean=0.0)
+    X *= np.finfo(float).max / np.abs(X).max()
+    answer = solve_glm(describe(X, y, "squares", l1=1.0))
+    least = np.linalg.lstsq(X / 2.0**1000, y)[0]  # the penalty vanishes beside such columns
+    np.testing.assert_allclose(answer.x[0] * 2.0**1000, least, rtol=1e-6)
 
 
 def test_exact_fits_and_zero_targets_end_solved():
@@ -261,6 +270,15 @@ def test_nan_is_seen_in_one_pass():
         assert np.isnan(kernel.largest_magnitude(X.astype(np.float32)))
 
 
+@pytest.fixture
+def interruptible():
+    """Raise KeyboardInterrupt at SIGINT also in a job in the background, whose shell ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_a_long_solve():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((800, 4000))
@@ -277,3 +295,100 @@ def test_ctrl_c_ends_a_long_solve():
         solve_again_and_again()
     assert time.perf_counter() - began < 20
     assert solve_glm(describe(X[:50, :20], y[:50], "squares", l1=1.0)).status.tolist() == [0]
+
+
+def divided(glm_of, count, size):
+    """The answers of parts of `size` problems, put together; a part of one is solved twice."""
+    parts, kept = [], {}
+    for first in range(0, count, size):
+        rows = np.arange(first, min(first + size, count))
+        pair = rows if len(rows) > 1 else np.repeat(rows, 2)
+        answer = solve_glm(glm_of(pair), part=Part(count, kept))
+        parts.append([getattr(answer, name)[: len(rows)] for name in FIELDS])
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+
+FIELDS = ("x", "objective", "gap", "status", "iterations")
+DIVIDED = {
+    "lasso, Gram matrix": (20, 40, {}),
+    "lasso, supports of many sizes": (64, 128, {"l1": 2.0}),
+    "lasso, reduced": (120, 30, {}),
+    "reduced, intercept": (120, 30, {"intercept": True}),
+    "reduced, float32": (120, 30, {"dtype": np.float32}),
+    "penalties of their own": (120, 30, {"own": "l1"}),
+    "matrices of their own": (20, 40, {"own": "A"}),
+    "non-negative": (64, 128, {"l1": 0.0, "lower": 0.0}),
+    "logistic": (30, 60, {"loss": "logistic", "l1": 0.02}),
+    "sparse": (30, 60, {"sparse": True, "l1": 0.5}),
+}
+
+
+@pytest.mark.parametrize("case", DIVIDED)
+def test_answers_do_not_depend_on_how_the_problems_are_divided(case):
+    m, n, options = DIVIDED[case]
+    options = {"loss": "squares", "l1": 8.0, **options}
+    own, count, rng = options.pop("own", ""), 61, np.random.default_rng(5)
+    A = rng.standard_normal((count, m, n) if own == "A" else (m, n))
+    b = rng.standard_normal((count, m))
+    if own == "A":
+        A[7] *= 1e90  # which must not change how the others are solved
+        A[20] *= 1e-90
+    if options.pop("sparse", False):
+        A = scipy.sparse.csc_array(np.where(np.abs(A) > 1.2, A, 0.0))
+    A = A.astype(options.pop("dtype", np.float64))
+    l1 = options.pop("l1")
+    if own == "l1":
+        l1 = l1 * rng.uniform(0.5, 2.0, (count, 1)) * np.ones(n)
+        l1[9, 3] = 0.0
+    if options["loss"] == "logistic":
+        b = (b > 0).astype(float)
+    elif not own and A.dtype == np.float64:
+        b[11] *= 1e90
+        b[30] *= 1e-80
+
+    def glm_of(rows):
+        A_of, l1_of = (v[rows] if own == name else v for name, v in (("A", A), ("l1", l1)))
+        return describe(A_of, b[rows], l1=l1_of, **options)
+
+    whole = divided(glm_of, count, count)
+    for size in (1, 7, 32):
+        for one, other in zip(whole, divided(glm_of, count, size), strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert np.mean(whole[3] == 0) > 0.9
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "penalty", [{}, {"l2": 0.3}, {"lower": 0.0}, {"lower": -0.2, "upper": 0.1}]
+)
+def test_large_supports_of_sparse_columns(intercept, weighted, penalty):
+    """Coordinate descent on the residual solves them, and agrees with the dense model."""
+    rng = np.random.default_rng(3)
+    A = scipy.sparse.random(300, 900, density=0.01, random_state=3, format="csc")
+    b = rng.standard_normal(300)
+    options = {
+        "l1": 0.2, "intercept": intercept, **penalty,
+        "sample_weight": rng.uniform(0.5, 2.0, 300) if weighted else None,
+    }  # fmt: skip
+    sparse = solve_glm(describe(A, b, "squares", **options), limits=Limits(1e-9))
+    dense = solve_glm(describe(A.toarray(), b, "squares", **options), limits=Limits(1e-9))
+    assert (sparse.x != 0).sum() > 60
+    assert sparse.status.tolist() == dense.status.tolist() == [0]
+    assert sparse.objective[0] == pytest.approx(dense.objective[0], rel=2e-9)
+
+
+@pytest.mark.parametrize(
+    "penalty", [{}, {"l2": 1e-3}, {"lower": 0.0}, {"lower": -0.5, "upper": 1.0}]
+)
+def test_dependent_columns_and_a_small_penalty(penalty):
+    """Columns of nearly rank 20; sweeps and Newton steps alone need over 1,000 working sets."""
+    rng = np.random.default_rng(0)
+    factors = rng.standard_normal((100, 20)), rng.standard_normal((20, 400))
+    A = factors[0] @ factors[1] + 0.1 * rng.standard_normal((100, 400))
+    b = rng.standard_normal(100)
+    l1 = 1e-3 * np.abs(A.T @ b).max()
+    answer = solve_glm(describe(A, b, "squares", l1=l1, **penalty), limits=Limits(1e-9))
+    assert answer.status.tolist() == [0]
+    assert answer.gap[0] <= 1e-9 * answer.objective[0]
+    assert answer.iterations[0] < 50

@@ -66,9 +66,11 @@ def check(
     solved, single = status == "SOLVED", "float32" in instance.text
     if plain.radius is not None:  # the sum is right to rounding only
         total = x.sum()
-        if abs(total - plain.radius) > (1e-5 if single else 1e-13) * plain.radius:
+        above = total - plain.radius
+        if (above if plain.at_most else abs(above)) > (1e-5 if single else 1e-13) * plain.radius:
             return f"the sum is {total:g}, not {plain.radius:g}", []
-        x = x * (plain.radius / total)
+        if above > 0 or not plain.at_most:
+            x = x * (plain.radius / total)
     F = plain.value(x)
     if not np.isfinite(objective) or not np.isfinite(F):
         return (f"SOLVED with F = {objective:g} ({F:g})" if solved else ""), []

@@ -12,8 +12,9 @@ from fuzz.plain import LONG, Plain
 from proxlearn.arrays import to_operator, to_rows
 
 KINDS = (
-    "lasso", "elastic_net", "nnls", "simplex_ls", "group_lasso",
-    "logistic", "softmax", "box", "positive",
+    "lasso", "elastic_net", "nnls", "simplex_ls", "sum_at_most", "group_lasso",
+    "logistic", "softmax", "box", "positive", "huber", "poisson",
+    "sparse_group_lasso", "multitask_lasso",
 )  # fmt: skip
 DEFECTS = (
     "none", "none", "none", "zero columns", "duplicate columns", "opposite columns",
@@ -21,6 +22,7 @@ DEFECTS = (
 )  # fmt: skip
 TOLERANCES = {"float64": (1e-3, 1e-6, 1e-6, 1e-9), "float32": (1e-3, 1e-4)}
 CLASSES = 3
+TASKS = 2
 
 
 @dataclass(frozen=True)
@@ -80,9 +82,9 @@ def data(rng, kind, batch_A, B, m, n, defect):
     if defect == "non-negative A":
         A = abs(A)
     x = rng.normal(size=(B, n)) * (rng.random((B, n)) < 0.5)
-    if kind in ("nnls", "positive", "simplex_ls"):
+    if kind in ("nnls", "positive", "simplex_ls", "sum_at_most"):
         x = abs(x)
-    if kind == "simplex_ls":
+    if kind in ("simplex_ls", "sum_at_most"):
         x = (x + 1e-3) / (x + 1e-3).sum(1, keepdims=True)
     if kind == "box":
         x = x.clip(-0.3, 0.5)
@@ -95,6 +97,8 @@ def data(rng, kind, batch_A, B, m, n, defect):
         b[:] = 0.0
     if kind == "logistic":
         b = (b > 0).astype(float)
+    if kind == "poisson":
+        b = np.round(np.exp(b)) if rng.random() < 0.7 else abs(b)
     if kind == "softmax":
         b = np.digitize(b, [-0.3, 0.3]).astype(float)
     return A, b
@@ -105,7 +109,7 @@ def scaled(rng, A, b, dtype, kind):
     reach = 150 if dtype == "float64" else 15
     mode = str(rng.choice(["plain", "plain", "common", "common", "columns", "entries"]))
     spread = float(rng.choice([1, 3, 10, reach / 2, reach]))
-    labels = kind in ("logistic", "softmax")
+    labels = kind in ("logistic", "softmax", "poisson")
     e_A, e_b = np.zeros(1), np.zeros(1)
     if mode == "common":
         e_A, e_b = rng.uniform(-reach, reach, 2) * rng.integers(0, 2, 2)
@@ -124,6 +128,9 @@ def parameters(rng, kind, A, b, n) -> dict:
     with np.errstate(all="ignore"):
         if kind == "logistic":
             top = abs(np.einsum("bmn,bm->bn", np.broadcast_to(A, (len(b), *A.shape[1:])), b - 0.5))
+            top = top.max() / b.shape[1]
+        elif kind == "poisson":
+            top = abs(np.einsum("bmn,bm->bn", np.broadcast_to(A, (len(b), *A.shape[1:])), b - 1))
             top = top.max() / b.shape[1]
         elif kind == "softmax":
             top = abs(A).max()
@@ -146,30 +153,41 @@ def parameters(rng, kind, A, b, n) -> dict:
         natural = float(abs(b).max() / abs(A).max()) if abs(A).max() > 0 else 1.0
     if np.isfinite(natural) and natural > 0 and rng.random() < 0.7:
         size = natural
+    delta = float(rng.choice([1e-3, 0.1, 1.0, 10.0]) * abs(b).max())
+    if kind == "huber" and np.isfinite(delta * abs(A).max()) and delta > 0:
+        lam = min(lam, part * float(abs(A).sum(1).max()) * delta) or 1.0
+    if kind == "sum_at_most":
+        size *= float(rng.choice([0.1, 1.0, 10.0]))
     groups = np.sort(rng.integers(0, max(1, n // 2), n))
     groups = np.unique(groups, return_inverse=True)[1]
     upper = np.where(rng.random(n) < rng.choice([0.0, 0.5, 1.0]), np.inf, 0.5 * size)
     lower = np.where(rng.random(n) < 0.5, 0.0, rng.choice([-0.3, 0.1]) * size)
     return {
         "lam": lam if kind != "elastic_net" or rng.random() < 0.8 else 0.0,
-        "lam2": lam2, "weights": weights, "groups": groups, "radius": size,
+        "lam2": lam2, "delta": delta or 1.0, "weights": weights, "groups": groups, "radius": size,
         "lower": lower, "upper": np.maximum(upper, lower),
         "l1": float(rng.choice([0.0, lam])), "l2": float(rng.choice([0.0, lam2])),
     }  # fmt: skip
 
 
 def construct(kind: str, A, b, p: dict) -> pl.Problem:
-    if kind in ("lasso", "logistic", "softmax"):
+    if kind in ("lasso", "logistic", "poisson", "softmax"):
         more = {"classes": CLASSES} if kind == "softmax" else {}
         return getattr(pl, kind)(A, b, p["lam"], weights=p["weights"], **more)
+    if kind == "huber":
+        return pl.huber(A, b, p["lam"], p["delta"], weights=p["weights"])
     if kind == "elastic_net":
         return pl.elastic_net(A, b, p["lam"], p["lam2"], weights=p["weights"])
     if kind == "nnls":
         return pl.nnls(A, b)
-    if kind == "simplex_ls":
-        return pl.simplex_ls(A, b, p["radius"])
+    if kind in ("simplex_ls", "sum_at_most"):
+        return pl.simplex_ls(A, b, p["radius"], at_most=kind == "sum_at_most")
     if kind == "group_lasso":
         return pl.group_lasso(A, b, p["lam"], p["groups"])
+    if kind == "sparse_group_lasso":
+        return pl.sparse_group_lasso(A, b, p["lam"], p["groups"], 0.25, l1_weights=p["weights"])
+    if kind == "multitask_lasso":
+        return pl.multitask_lasso(A, np.stack([b, b[..., ::-1]], axis=-1), p["lam"])
     op = to_operator("A", A)
     f = pl.smooth.LeastSquares(op, to_rows("b", b, op.shape[0], op))
 
@@ -196,7 +214,7 @@ def plain(kind: str, A, b, p: dict, dtype: str) -> Plain:
     t, q, lower, upper = zero, zero, -one * np.inf, one * np.inf
     groups, radius = None, None
     weights = one if p["weights"] is None else stored(p["weights"])
-    if kind in ("lasso", "elastic_net", "logistic", "softmax"):
+    if kind in ("lasso", "elastic_net", "logistic", "softmax", "huber", "poisson"):
         t = stored(p["lam"]) * weights
     if kind == "elastic_net":
         q = stored(p["lam2"]) * weights
@@ -207,10 +225,27 @@ def plain(kind: str, A, b, p: dict, dtype: str) -> Plain:
         lower = zero
     if kind == "box":
         lower, upper = stored(p["lower"]), stored(p["upper"])
-    if kind == "simplex_ls":
+    if kind in ("simplex_ls", "sum_at_most"):
         radius, lower = LONG(stored(p["radius"])), zero
     if kind == "group_lasso":
         groups = p["groups"]
         t = stored(p["lam"]) * np.ones(groups.max() + 1, LONG)
-    loss = kind if kind in ("logistic", "softmax") else "squares"
-    return Plain(loss, A.astype(LONG), b.astype(LONG), t, q, lower, upper, groups, radius, classes)
+    more = {}
+    if kind == "sparse_group_lasso":
+        groups = p["groups"]
+        t = 0.75 * stored(p["lam"]) * np.ones(groups.max() + 1, LONG)
+        more = {"l1": 0.25 * stored(p["lam"]) * weights}
+    if kind == "multitask_lasso":  # A once for each task, and groups of the pairs (column, task)
+        width = A.shape[1]
+        groups, t = np.arange(width * TASKS) // TASKS, stored(p["lam"]) * np.ones(width, LONG)
+        A, b = np.kron(np.eye(TASKS), A), np.concatenate([b, b[::-1]])
+        A = A.reshape(len(b), TASKS, width).swapaxes(1, 2).reshape(len(b), TASKS * width)
+        q, lower, upper = (np.repeat(v, TASKS) for v in (q, lower, upper))
+    loss = kind if kind in ("logistic", "softmax", "huber", "poisson") else "squares"
+    if loss == "huber":
+        more = {"delta": LONG(stored(p["delta"]))}
+    at_most = kind == "sum_at_most"
+    return Plain(
+        loss, A.astype(LONG), b.astype(LONG), t, q, lower, upper, groups, radius, at_most, classes,
+        **more,
+    )  # fmt: skip

@@ -9,7 +9,8 @@ import numpy as np
 
 LONG = np.longdouble
 EPS = float(np.finfo(np.float64).eps)
-INF = LONG(np.inf)
+INF, ZERO = LONG(np.inf), LONG(0)
+REGRESSIONS = ("squares", "huber")
 
 
 @dataclass(frozen=True)
@@ -17,10 +18,11 @@ class Plain:
     """``loss(A x, b) + r(x)`` with a separable penalty, a group norm or a simplex.
 
     Separable: ``r(x) = sum_j t_j |x_j| + q_j/2 x_j^2`` for lower <= x <= upper. With `groups`, t is
-    the weight of each group's norm. With `radius`, x lies on the simplex.
+    the weight of each group's norm, and l1 that of each |x_j|. With `radius`, x lies on the
+    simplex, or with `at_most` its sum may also be smaller.
     """
 
-    loss: str  # squares, logistic, softmax
+    loss: str  # squares, huber, logistic, poisson, softmax
     A: np.ndarray
     b: np.ndarray
     t: np.ndarray
@@ -29,11 +31,23 @@ class Plain:
     upper: np.ndarray
     groups: np.ndarray | None = None
     radius: np.longdouble | None = None
+    at_most: bool = False
     classes: int = 1
+    delta: np.longdouble = INF
+    l1: np.ndarray | np.longdouble = ZERO
 
     @property
     def n(self) -> int:
         return self.A.shape[1] * self.classes
+
+    @property
+    def bend(self) -> np.longdouble:
+        """The largest second derivative of the loss."""
+        if self.loss in REGRESSIONS:
+            return LONG(1)
+        if self.loss == "poisson":  # where f(x) <= f(0)
+            return 4 * (self.smooth(0 * self.b[:, None])[0] + self.b.max() / len(self.A))
+        return LONG({"logistic": 0.25, "softmax": 0.5}[self.loss]) / len(self.A)
 
     # ---- the loss -------------------------------------------------------------------------------
     def margins(self, x: np.ndarray) -> np.ndarray:
@@ -45,6 +59,15 @@ class Plain:
         if self.loss == "squares":
             r = z[:, 0] - self.b
             return (r * r).sum() / 2, r[:, None]
+        if self.loss == "huber":
+            r = z[:, 0] - self.b
+            inner = np.minimum(abs(r), self.delta)
+            return (inner * (abs(r) - inner / 2)).sum(), (np.sign(r) * inner)[:, None]
+        if self.loss == "poisson":
+            fine = z[:, 0] < 11000
+            mu = np.where(fine, np.exp(np.where(fine, z[:, 0], 0)), INF)
+            rest = self.b * z[:, 0] - self.b * np.log(np.where(self.b > 0, self.b, 1)) + self.b
+            return (mu - rest).mean(), ((mu - self.b) / m)[:, None]
         if self.loss == "logistic":
             s = 1 - 2 * self.b
             p = s * z[:, 0]
@@ -62,8 +85,16 @@ class Plain:
     def conjugate(self, u: np.ndarray) -> np.longdouble:
         """The conjugate of the loss at a dual point u (m, classes)."""
         m = len(self.A)
-        if self.loss == "squares":
+        if self.loss in REGRESSIONS:
+            if (abs(u) > self.delta * (1 + 1e-18)).any():
+                return INF
             return (u[:, 0] * (u[:, 0] / 2 + self.b)).sum()
+        if self.loss == "poisson":
+            q = self.b + m * u[:, 0]
+            if (q < 0).any():
+                return INF
+            terms = [v * np.log(np.where(v > 0, v, 1)) - v for v in (q, self.b)]
+            return (terms[0] - terms[1]).mean()
         if self.loss == "logistic":
             wrong = (1 - 2 * self.b) * u[:, 0] * m
             P = np.stack([wrong, 1 - wrong], 1)
@@ -89,7 +120,7 @@ class Plain:
         if self.radius is not None:
             return LONG(0) if (x >= 0).all() else INF
         if self.groups is not None:
-            return (self.t * self.norms(x)).sum()
+            return (self.t * self.norms(x)).sum() + (self.l1 * abs(x)).sum()
         if (x < self.lower).any() or (x > self.upper).any():
             return INF
         return (self.t * abs(x) + self.q * x * x / 2).sum()
@@ -98,12 +129,15 @@ class Plain:
         return self.smooth(self.margins(x))[0] + self.penalty(x)
 
     def prox(self, v: np.ndarray, p: np.longdouble) -> np.ndarray:
+        if self.at_most and np.maximum(v, 0).sum() <= self.radius:
+            return np.maximum(v, 0)
         if self.radius is not None:
             u = np.sort(v)[::-1]
             shift = (np.cumsum(u) - self.radius) / np.arange(1, len(v) + 1)
             x = np.maximum(v - shift[np.flatnonzero(u > shift)[-1]], 0)
             return x * (self.radius / x.sum())
         if self.groups is not None:
+            v = np.sign(v) * np.maximum(abs(v) - p * self.l1, 0)
             norms = self.norms(v)
             shrink = np.where(norms > p * self.t, 1 - p * self.t / np.where(norms > 0, norms, 1), 0)
             return shrink[self.groups] * v
@@ -121,15 +155,16 @@ class Plain:
         slope, the residual, and the squares of what is not known are not known either.
         """
         z = self.margins(x)
-        b = abs(self.b)[:, None] if self.loss == "squares" else LONG(0)
+        b = abs(self.b)[:, None] if self.loss in REGRESSIONS else LONG(0)
         size = abs(self.A) @ abs(x.reshape(self.classes, -1)).T + b
         unknown = (self.A.shape[1] + 4) * EPS * size
         value, u = self.smooth(z)
-        curvature = {"squares": 1.0, "logistic": 0.25, "softmax": 0.5}[self.loss]
-        curvature = curvature if self.loss == "squares" else curvature / len(self.A)
-        total = (abs(u) * unknown).sum() + curvature * (unknown * unknown).sum()
+        total = (abs(u) * unknown).sum() + self.bend * (unknown * unknown).sum()
+        if self.loss == "poisson":  # entries of the dual point are multiplied by logarithms of b
+            logs = abs(np.log(np.where(self.b > 0, self.b, 1))) + abs(z[:, 0])
+            total = total + 4 * EPS * (abs(u[:, 0]) * (1 + logs)).sum()
         # The logarithm of a number near 1 is known to EPS, however small it is.
-        total = total if self.loss == "squares" else total + 2 * EPS
+        total = total if self.loss in REGRESSIONS else total + 2 * EPS
         return 2 * total + 16 * (len(self.A) + self.n) * EPS * (value + self.penalty(x))
 
     # ---- the residual, which decides where no gap is known --------------------------------------
@@ -138,9 +173,7 @@ class Plain:
         size = abs(self.A).max()
         if size == 0:
             return LONG(0)
-        bend = {"squares": 1.0, "logistic": 0.25, "softmax": 0.5}[self.loss]
-        bend = bend if self.loss == "squares" else bend / len(self.A)
-        return LONG(bend) * (LONG(np.linalg.norm((self.A / size).astype(float), 2)) * size) ** 2
+        return self.bend * (LONG(np.linalg.norm((self.A / size).astype(float), 2)) * size) ** 2
 
     def residual(self, x: np.ndarray) -> np.longdouble:
         L = self.lipschitz()
@@ -151,7 +184,7 @@ class Plain:
     def residual_noise(self, x: np.ndarray) -> np.longdouble:
         """Rounding of the gradient in float64."""
         z = self.margins(x)
-        b = abs(self.b)[:, None] if self.loss == "squares" else LONG(0)
+        b = abs(self.b)[:, None] if self.loss in REGRESSIONS else LONG(0)
         size = abs(self.A) @ abs(x.reshape(self.classes, -1)).T + b
         u = abs(self.smooth(z)[1]) + size
         pulled = (abs(self.A).T @ u).max()
@@ -161,18 +194,38 @@ class Plain:
         g = self.grad(np.zeros(self.n, LONG))
         return np.sqrt((g * g).sum())
 
+    def group_scale(self, v: np.ndarray) -> np.longdouble:
+        """The largest s <= 1 for which s v is in the domain of r*, by bisection with an l1."""
+        if np.ndim(self.l1) == 0:
+            norms = self.norms(v)
+            over = norms > self.t
+            return (self.t[over] / norms[over]).min() if over.any() else LONG(1)
+
+        def feasible(s: np.longdouble) -> bool:
+            return bool((self.norms(np.maximum(s * abs(v) - self.l1, 0)) <= self.t).all())
+
+        low, high = LONG(0), LONG(1)
+        if feasible(high):
+            return high
+        while not feasible(high / 2) and high > 0:  # s may be tiny
+            high = high / 2
+        low = high / 2
+        for _ in range(70):
+            middle = (low + high) / 2
+            low, high = (middle, high) if feasible(middle) else (low, middle)
+        return low
+
     # ---- lower bounds ---------------------------------------------------------------------------
     def lower_bound(self, x: np.ndarray) -> np.longdouble:
         """Weak duality with the residual at x, made feasible by scaling or by projection."""
         u = self.smooth(self.margins(x))[1]
         v = -self.pull(u)
         if self.radius is not None:
-            return -self.conjugate(u) - self.radius * v.max()
+            return -self.conjugate(u) - self.radius * max(
+                v.max(), LONG(0) if self.at_most else -INF
+            )
         if self.groups is not None:
-            norms = self.norms(v)
-            over = norms > self.t
-            s = (self.t[over] / norms[over]).min() if over.any() else LONG(1)
-            return -self.conjugate(s * u)
+            return -self.conjugate(self.group_scale(v) * u)
         open_, t = self.q == 0, self.t
         up, down = np.isinf(self.upper) & open_, np.isinf(self.lower) & open_
         free = up & down & (t == 0)
@@ -255,9 +308,8 @@ class Plain:
         """Exact for squares, by prox-gradient steps for the others; separable penalties only."""
         if self.groups is not None or self.radius is not None or self.loss == "softmax":
             return x
-        x, m = x.copy(), len(self.A)
-        bend = LONG(1) if self.loss == "squares" else LONG(0.25) / m
-        L = bend * (self.A * self.A).sum(0)
+        x = x.copy()
+        L = self.bend * (self.A * self.A).sum(0)
         z = self.margins(x)
         for _ in range(sweeps):
             before = x.copy()
@@ -276,8 +328,7 @@ class Plain:
         return x
 
     def fista(self, x: np.ndarray, iterations: int) -> np.ndarray:
-        bend = {"squares": 1.0, "logistic": 0.25, "softmax": 0.5}[self.loss]
-        L = LONG(bend) * (self.A * self.A).sum() / (1 if self.loss == "squares" else len(self.A))
+        L = self.bend * (self.A * self.A).sum()
         if L == 0:
             return self.prox(x, LONG(1))
         y, t = x, LONG(1)

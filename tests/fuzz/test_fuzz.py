@@ -41,6 +41,8 @@ def test_the_plain_formula_is_the_problem_s():
         instance = draw(11, i)
         if "150" in instance.text or "common" in instance.text or "entries" in instance.text:
             continue
+        if instance.kind == "poisson" and "columns" in instance.text:
+            continue  # the rounding of large predictions is large once it is exponentiated
         try:
             problem = instance.build().to(torch.float64)
         except pl.InputError:
@@ -76,8 +78,13 @@ def test_a_fault_is_noticed(monkeypatch, fault):
             objective=problem.certificate(worse.reshape(problem.batch, -1)).objective,
         )
 
-    number = next(i for i in range(99) if "lasso B=1 own=False" in draw(7, i).text
-                  and "plain" in draw(7, i).text and "float64 none" in draw(7, i).text)  # fmt: skip
+    def fits(instance):
+        words = ("B=1 own=False", "plain", "float64 none")
+        if instance.kind != "lasso" or not all(word in instance.text for word in words):
+            return False
+        return bool(np.any(true(instance.build(), tol=1e-6).x))  # 0 would be no worse a point
+
+    number = next(i for i in range(999) if fits(draw(7, i)))
     assert not check.run(7, number, max_iter=200).wrong
     monkeypatch.setattr(pl, "solve", faulty)
     assert check.run(7, number, max_iter=200).wrong

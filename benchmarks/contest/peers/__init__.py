@@ -2,7 +2,7 @@
 
 from contest.peers import celer, ours, scikit, skglm, spams
 from contest.task import Task
-from contest.variant import OURS, Peer
+from contest.variant import Peer
 
 NAMES = ("sklearn", "celer", "skglm", "spams")
 
@@ -10,7 +10,7 @@ NAMES = ("sklearn", "celer", "skglm", "spams")
 def peers(
     task: Task, optimizer: str, threads: int, engine: str | None = None, names=NAMES
 ) -> list[Peer]:
-    """proxlearn with the learned rule, with restarted FISTA in its place, and the others."""
+    """proxlearn as it is called and with each start, and the others."""
     others = {
         "sklearn": lambda: scikit.peer(task),
         "celer": lambda: celer.peer(task),
@@ -18,7 +18,6 @@ def peers(
         "spams": lambda: spams.peer(task, threads),
     }
     return [
-        ours.peer(OURS[0], optimizer, task, engine),
-        ours.peer(OURS[1], "fista-restart", task, engine),
+        *ours.entrants(optimizer, task, engine),
         *(others[name]() for name in NAMES if name in names),
     ]

@@ -1,120 +1,110 @@
-"""``proxlearn solve-batch``: a folder of problems in shards, by any number of workers."""
+"""``proxlearn solve-batch``: many problems in files, on this machine or on a cluster of Dask."""
 
-import os
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from proxlearn import checks
-from proxlearn.names import ENGINES
+from proxlearn.errors import needing_dask
 
 if TYPE_CHECKING:
-    from proxlearn.shards.work import Outcome, Watch
+    from proxlearn.scale.batches import Outcome
+
+SHOWN = 10
+"""Problems without a certificate whose places are printed; the output lists more."""
 
 
 def solve_batch(
     problems: Annotated[
         str,
-        typer.Argument(
-            metavar="INPUT", help="Folder of .npz files and .zarr groups, or one of them."
-        ),
+        typer.Argument(metavar="IN", help="An .npz file, a zarr group or a folder of .npy files."),
     ],
-    out: Annotated[str, typer.Argument(metavar="OUTPUT", help="Folder for the results.")],
-    kind: Annotated[str | None, typer.Option(help="Kind of problem where a file has none.")] = None,
+    out: Annotated[str, typer.Argument(metavar="OUT", help="The zarr group of the results.")],
+    kind: Annotated[str | None, typer.Option(help="Kind of problem where IN has none.")] = None,
     lam: Annotated[
-        float | None, typer.Option(help="Weight of the penalty where a file has none.")
+        float | None, typer.Option(help="Weight of the penalty where IN has none.")
     ] = None,
-    shard_size: Annotated[int, typer.Option(min=1, help="Instances in a shard.")] = 256,
-    optimizer: Annotated[
-        str,
-        typer.Option(help="auto, a method such as fista-restart, or a model of proxlearn models."),
-    ] = "auto",
+    lam2: Annotated[
+        float | None, typer.Option(help="Weight of the elastic net's square where IN has none.")
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Where Huber's loss becomes linear, where IN has none.")
+    ] = None,
     tol: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-6,
     max_iter: Annotated[int, typer.Option(help="Most iterations.")] = 1000,
     dtype: Annotated[str | None, typer.Option(help="float32 or float64 (that of A).")] = None,
-    device: Annotated[str, typer.Option(help="Where to compute.")] = "cpu",
-    engine: Annotated[str, typer.Option(metavar="|".join(ENGINES), help="The engine.")] = "auto",
-    stale: Annotated[
-        float, typer.Option(help="Seconds of silence after which a shard is taken over.")
-    ] = 60.0,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="Try shards again that failed before.")
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write to OUTPUT even if that is INPUT.")
-    ] = False,
+    sparse: Annotated[bool, typer.Option("--sparse", help="Write x as its non-zeros.")] = False,
+    chunk: Annotated[
+        int | None, typer.Option(min=1, help="Problems in a chunk (about two seconds of work).")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes on this machine (one a core).")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="A running cluster of Dask, such as tcp://host:8786.")
+    ] = None,
+    dashboard: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port of Dask's dashboard, on 127.0.0.1.")
+    ] = None,
 ) -> int:
-    """Solve many problems in shards, alone or with other workers on the same folders.
+    """Solve many problems of one kind, chunk by chunk.
 
-    An .npz file holds kind, A with shape (B, m, n) or (m, n), b (B, m), lam (one number or (B,)),
-    and the other arrays that the kind needs. A zarr group holds the same, with kind as an
-    attribute. OUTPUT/NAME/START-STOP.npz holds x, objective, gap, status, iterations, grad_evals.
+    IN holds A with shape (B, m, n) or (m, n), b (B, m), lam (one number or (B,)), and the other
+    arrays that the kind needs; kind is an array of an .npz file, an attribute of a zarr group, or
+    --kind. OUT becomes a zarr group with x, objective, gap, status and iterations.
 
-    Start it on as many hosts as you like, also under torchrun. Each shard is solved once; when a
-    worker is killed, another takes over its shard. A new start solves what is missing.
+    The same command again solves what is missing or damaged, and nothing else.
     """
-    checks.check_choice("engine", engine, ENGINES)
     checks.check_batch(
         problems,
         out,
         kind=kind,
-        optimizer=optimizer,
-        engine=engine,
         tol=tol,
         max_iter=max_iter,
         dtype=dtype,
-        device=device,
-        force=force,
+        scheduler=scheduler,
+        workers=workers,
     )
-    from proxlearn.commands.progress import watching
-    from proxlearn.memory import keep_freed_memory
-    from proxlearn.shards import Settings
-    from proxlearn.shards import solve_batch as run
+    with needing_dask("solve-batch"):
+        import zarr  # noqa: F401
 
-    keep_freed_memory()  # shard after shard allocates the same
-    settings = Settings(kind, lam, shard_size, optimizer, tol, max_iter, dtype, device, engine)
-    worker, workers = _rank()
-    with watching() as show:
-        watch = _watch(worker, show)
-        outcome = run(
-            problems,
-            out,
-            settings,
-            worker=worker,
-            workers=workers,
-            stale=stale,
-            retry=retry,
-            watch=watch,
-            warn=lambda line: print(f"error: {line}", file=sys.stderr, flush=True),
-        )
+        from proxlearn.commands.progress import watching
+        from proxlearn.scale.batches import Batches
+        from proxlearn.scale.cluster import connected
+
+        numbers = {
+            k: v for k, v in (("lam", lam), ("lam2", lam2), ("delta", delta)) if v is not None
+        }
+        batches = Batches.of(
+            problems, out, kind=kind, numbers=numbers, tol=tol, max_iter=max_iter, dtype=dtype,
+            chunk=chunk, sparse=sparse,
+        )  # fmt: skip
+        with connected(scheduler, workers, dashboard) as client, watching() as show:
+            outcome = batches.run(
+                client,
+                watch=lambda done, total: show(f"{done} of {total} problems", done, total),
+                warn=lambda line: print(f"error: {line}", file=sys.stderr, flush=True),
+                advise=lambda line: print(f"warning: {line}", file=sys.stderr, flush=True),
+            )
     _show(outcome, out)
     return outcome.code
 
 
-def _rank() -> tuple[int, int]:
-    """Which of how many workers torchrun says this is; they differ in where they begin."""
-    try:
-        return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-    except ValueError:
-        return 0, 1
-
-
 def _show(outcome: "Outcome", out: str) -> None:
-    summary = outcome.summary
-    if summary is None:
-        return
-    counts = ", ".join(f"{count} {status}" for status, count in sorted(summary.status.items()))
-    print(f"{summary.instances} instances: {counts or 'none'}")
-    failed = f", {len(outcome.failed)} failed" if outcome.failed else ""
-    shards = f"{summary.shards} shard{'' if summary.shards == 1 else 's'}"
-    print(f"{shards}, {outcome.computed} of them by this worker{failed}")
-    print(f"wrote {os.path.join(out, 'summary.json')}")
-
-
-def _watch(worker: int, show: Callable[[str, float, float], None]) -> "Watch | None":
-    """Shows the instances that all workers have settled; one worker shows it for all."""
-    if worker != 0:
-        return None
-    return lambda done, total: show(f"{done} of {total} instances", done, max(total, 1))
+    counts = ", ".join(f"{n} {name}" for name, n in sorted(outcome.status.items()) if n)
+    print(f"{outcome.problems} problems: {counts or 'none solved'}")
+    print(f"{outcome.chunks} chunks, {outcome.computed} of them solved now")
+    missed = sum(n for name, n in outcome.status.items() if name != "SOLVED")
+    if missed:
+        some = ", ".join(f"{place} {status}" for place, status in outcome.unsolved[:SHOWN])
+        more = ", ..." if missed > SHOWN else ""
+        print(
+            f"warning: {missed} of {outcome.problems} problems did not reach the tolerance: "
+            f"{some}{more}; their status in {out} is not 0. Raise --max-iter or --tol",
+            file=sys.stderr,
+        )
+    if outcome.failed:
+        print(f"{len(outcome.failed)} chunks could not be solved; {out} lacks them")
+    else:
+        print(f"wrote {out}")

@@ -17,10 +17,35 @@ cdef void *resized(void *old, size_t count, size_t size) except NULL nogil:
     return new
 
 
+cdef double *vector(array, Py_ssize_t length) except NULL:
+    """The numbers of an array (length,) of float64, which the caller keeps."""
+    if not (cnp.PyArray_Check(array) and cnp.PyArray_TYPE(array) == cnp.NPY_DOUBLE
+            and cnp.PyArray_NDIM(array) == 1 and cnp.PyArray_IS_C_CONTIGUOUS(array)
+            and cnp.PyArray_DIM(array, 0) == length):
+        raise ValueError(f"expected {length} numbers of float64 in one piece")
+    return <double *> cnp.PyArray_DATA(array)
+
+
+cdef void fill(double *numbers, double value, Py_ssize_t count) noexcept nogil:
+    """Set `count` numbers to one value."""
+    cdef Py_ssize_t i
+    for i in range(count):
+        numbers[i] = value
+
+
+cdef double *numbers_of(value, double *room, Py_ssize_t length) except NULL:
+    """An array (length,) of what was given as one, or as a number, which fills `room`."""
+    if isinstance(value, float):
+        fill(room, value, length)
+        return room
+    return vector(value, length)
+
+
 cdef class Data:
     """A matrix with m rows and n columns, of which k are in the working set."""
 
     cdef Py_ssize_t m, n, k, room
+    cdef Py_ssize_t tasks  # that share the columns: tasks.pxi
     cdef bint intercept
     cdef double *center
     cdef Py_ssize_t *index  # (k,): the columns in the working set, in the order in which they came
@@ -28,6 +53,7 @@ cdef class Data:
 
     def __cinit__(self, *args, **kwargs):
         self.k = self.room = 0
+        self.tasks = 1
         self.center = NULL
         self.index = NULL
 
@@ -55,6 +81,12 @@ cdef class Data:
         """What is subtracted from the entries of column j."""
         return self.center[j] if self.center != NULL and j < self.n - self.intercept else 0.0
 
+    cdef double constant_of(self, double *x) noexcept nogil:
+        """What centring and intercept add to every entry of A x."""
+        cdef Py_ssize_t n = self.n - self.intercept
+        cdef double offset = x[n] if self.intercept else 0.0
+        return offset if self.center == NULL else offset - dot(self.center, x, n)
+
     cdef int admit(self, Py_ssize_t *columns, Py_ssize_t count) except -1 nogil:
         """Add columns to the working set."""
         cdef Py_ssize_t room = self.room
@@ -80,12 +112,38 @@ cdef class Data:
         """How many numbers a product with A reads."""
         return <double> self.m * self.n
 
+    cdef double working_entries(self) noexcept nogil:
+        """How many numbers the columns of the working set have, where they are sparse."""
+        return INFINITY
+
     cdef void clear(self) noexcept nogil:
         """Empty the working set."""
         self.k = 0
 
     cdef void correlate(self, double *u, double *c) noexcept nogil:
         """c = A^T u for all columns."""
+        pass
+
+    cdef void correlate_many(self, double *u, double *c, Py_ssize_t count) noexcept nogil:
+        """The same for `count` vectors, u (count, m) and c (count, n)."""
+        cdef Py_ssize_t i
+        for i in range(count):
+            self.correlate(u + i * self.m, c + i * self.n)
+
+    cdef void add_column(self, Py_ssize_t p, double t, double *z) noexcept nogil:
+        """z += t times the column at position p of the working set."""
+        pass
+
+    cdef double dot_column(self, Py_ssize_t p, double *u) noexcept nogil:
+        """The product of that column with u."""
+        return 0.0
+
+    cdef void copy_rows(self, Py_ssize_t p, Py_ssize_t first, Py_ssize_t count, double *out) noexcept nogil:
+        """The entries first, ..., first + count - 1 of that column."""
+        pass
+
+    cdef void multiply(self, double *x, double *z) noexcept nogil:
+        """z = A x for x (n,); `predict` is faster where x is 0 outside the working set."""
         pass
 
     cdef void predict(self, double *w, double *z) noexcept nogil:
@@ -95,6 +153,22 @@ cdef class Data:
     cdef void correlate_working(self, double *u, double *g) noexcept nogil:
         """g = A_W^T u."""
         pass
+
+    cdef void correlate_tasks(self, double *u, Py_ssize_t tasks, double *c, double *work) noexcept nogil:
+        """c[j T + t] = a_j^T u_t for u (T, m); `work` has room for n numbers."""
+        cdef Py_ssize_t t, j
+        for t in range(tasks):
+            self.correlate(u + t * self.m, work)
+            for j in range(self.n):
+                c[j * tasks + t] = work[j]
+
+    cdef void predict_tasks(self, double *w, Py_ssize_t tasks, double *z, double *work) noexcept nogil:
+        """z_t = A_W w_t with w (k, T) and z (T, m); `work` has room for k numbers."""
+        cdef Py_ssize_t t, p
+        for t in range(tasks):
+            for p in range(self.k):
+                work[p] = w[p * tasks + t]
+            self.predict(work, z + t * self.m)
 
     cdef int gram(
         self, double *D, Py_ssize_t *live, Py_ssize_t count, Py_ssize_t known, double *H, Py_ssize_t ld
@@ -168,7 +242,7 @@ cdef class Dense(Data):
         return 0
 
     cdef void correlate(self, double *u, double *c) noexcept nogil:
-        cdef Py_ssize_t i, j, n = self.n - self.intercept
+        cdef Py_ssize_t j, n = self.n - self.intercept
         cdef int rows = self.ld, cols = n if self.tall else self.m, one = 1
         cdef double zero = 0.0, unit = 1.0, total
         if self.double_ != NULL:
@@ -184,6 +258,65 @@ cdef class Dense(Data):
                     c[j] -= self.center[j] * total
             if self.intercept:
                 c[n] = total
+
+    cdef void correlate_many(self, double *u, double *c, Py_ssize_t count) noexcept nogil:
+        cdef Py_ssize_t i, j, n = self.n - self.intercept
+        cdef int rows = self.ld, width = n, vectors = count, m = self.m, stride = self.n
+        cdef double zero = 0.0, unit = 1.0, total
+        if self.double_ == NULL:
+            for i in range(count):
+                self.correlate(u + i * self.m, c + i * self.n)
+            return
+        dgemm("T" if self.tall else "N", "N", &width, &vectors, &m, &unit, self.double_, &rows, u, &m, &zero, c, &stride)
+        for i in range(count if self.center != NULL or self.intercept else 0):
+            total = sum_of(u + i * self.m, self.m)
+            if self.center != NULL:
+                for j in range(n):
+                    c[i * self.n + j] -= self.center[j] * total
+            if self.intercept:
+                c[i * self.n + n] = total
+
+    cdef void add_column(self, Py_ssize_t p, double t, double *z) noexcept nogil:
+        axpy(t, self.columns + p * self.m, z, self.m)
+
+    cdef double dot_column(self, Py_ssize_t p, double *u) noexcept nogil:
+        return dot(self.columns + p * self.m, u, self.m)
+
+    cdef void copy_rows(self, Py_ssize_t p, Py_ssize_t first, Py_ssize_t count, double *out) noexcept nogil:
+        memcpy(out, self.columns + p * self.m + first, count * sizeof(double))
+
+    cdef void multiply(self, double *x, double *z) noexcept nogil:
+        cdef Py_ssize_t i, n = self.n - self.intercept
+        cdef int rows = self.ld, cols = self.m, one = 1
+        cdef double zero = 0.0, unit = 1.0, offset
+        if self.tall and self.single != NULL:
+            multiply_tall_float(self.single, self.ld, x, z, self.m, n)
+        elif self.tall:
+            multiply_tall_double(self.double_, self.ld, x, z, self.m, n)
+        elif self.single != NULL:
+            multiply_flat_float(self.single, self.ld, x, z, self.m, n)
+        else:
+            dgemv("T", &rows, &cols, &unit, self.double_, &rows, x, &one, &zero, z, &one)
+        offset = self.constant_of(x)
+        if offset != 0.0:
+            for i in range(self.m):
+                z[i] += offset
+
+    cdef void correlate_tasks(self, double *u, Py_ssize_t tasks, double *c, double *work) noexcept nogil:
+        cdef int m = self.m, n = self.n, T = tasks, ld = self.ld
+        cdef double unit = 1.0, zero = 0.0
+        if self.double_ == NULL or self.center != NULL or self.intercept:
+            Data.correlate_tasks(self, u, tasks, c, work)
+        else:
+            dgemm("T", "N" if self.tall else "T", &T, &n, &m, &unit, u, &m, self.double_, &ld, &zero, c, &T)
+
+    cdef void predict_tasks(self, double *w, Py_ssize_t tasks, double *z, double *work) noexcept nogil:
+        cdef int m = self.m, k = self.k, T = tasks
+        cdef double unit = 1.0, zero = 0.0
+        if k == 0:
+            memset(z, 0, self.m * tasks * sizeof(double))
+        else:
+            dgemm("N", "T", &m, &T, &k, &unit, self.columns, &m, w, &T, &zero, z, &m)
 
     cdef void predict(self, double *w, double *z) noexcept nogil:
         cdef Py_ssize_t p
@@ -303,6 +436,15 @@ cdef class Sparse(Data):
     cdef double entries(self) noexcept nogil:
         return self.starts[self.n - self.intercept]
 
+    cdef double working_entries(self) noexcept nogil:
+        cdef Py_ssize_t p
+        cdef double total = 0.0
+        for p in range(self.k):
+            if self.is_ones(self.index[p]):
+                return INFINITY
+            total += self.starts[self.index[p] + 1] - self.starts[self.index[p]]
+        return total
+
     cdef bint is_ones(self, Py_ssize_t j) noexcept nogil:
         return self.intercept and j == self.n - 1
 
@@ -330,6 +472,46 @@ cdef class Sparse(Data):
                 c[j] -= self.center[j] * total
         if self.intercept:
             c[n] = total
+
+    cdef void add_column(self, Py_ssize_t p, double t, double *z) noexcept nogil:
+        cdef Py_ssize_t j = self.index[p], e, i
+        cdef double offset = t if self.is_ones(j) else -t * self.shift(j)
+        if not self.is_ones(j):
+            for e in range(self.starts[j], self.starts[j + 1]):
+                z[self.rows[e]] += t * self.data[e]
+        if offset != 0.0:
+            for i in range(self.m):
+                z[i] += offset
+
+    cdef double dot_column(self, Py_ssize_t p, double *u) noexcept nogil:
+        cdef Py_ssize_t j = self.index[p]
+        if self.is_ones(j):
+            return sum_of(u, self.m)
+        return self.column_dot(j, u) - (self.shift(j) * sum_of(u, self.m) if self.center != NULL else 0.0)
+
+    cdef void copy_rows(self, Py_ssize_t p, Py_ssize_t first, Py_ssize_t count, double *out) noexcept nogil:
+        cdef Py_ssize_t j = self.index[p], low, high, middle
+        fill(out, 1.0 if self.is_ones(j) else -self.shift(j), count)
+        if self.is_ones(j):
+            return
+        low, high = self.starts[j], self.starts[j + 1]
+        while low < high:  # the first entry in these rows
+            middle = (low + high) // 2
+            if self.rows[middle] < first:
+                low = middle + 1
+            else:
+                high = middle
+        while low < self.starts[j + 1] and self.rows[low] < first + count:
+            out[self.rows[low] - first] += self.data[low]
+            low += 1
+
+    cdef void multiply(self, double *x, double *z) noexcept nogil:
+        cdef Py_ssize_t j, e
+        fill(z, self.constant_of(x), self.m)
+        for j in range(self.n - self.intercept):
+            if x[j] != 0.0:
+                for e in range(self.starts[j], self.starts[j + 1]):
+                    z[self.rows[e]] += x[j] * self.data[e]
 
     cdef void predict(self, double *w, double *z) noexcept nogil:
         cdef Py_ssize_t p, j, e, i
@@ -449,7 +631,7 @@ cdef class Sparse(Data):
     ) noexcept nogil:
         """Turn sums of products of raw columns into those of centred columns and the intercept."""
         cdef Py_ssize_t p, q, j, i
-        cdef double total = 0.0, sums, mean
+        cdef double total = 0.0
         cdef double *h = self.values
         if D == NULL:
             total = self.m

@@ -26,15 +26,13 @@ class Inward:
     """|a_j|, (n,)."""
 
 
-def strictly_feasible(
-    A: Any, s: Array, rows: tuple[Array, ...], mean: Array | None
-) -> Inward | None:
+def strictly_feasible(A: Any, s: Any, rows: tuple[Any, ...], mean: Array | None) -> Inward | None:
     """A direction p with A^T (s p) < 0 on the columns that have a lower bound alone.
 
     The dual of non-negative least squares has no scaling that makes a point feasible; moving
     along p does. The sum of the columns, each of length 1, serves where their angles are acute.
     """
-    l1, l2, lower, upper = rows
+    l1, l2, lower, upper = (np.broadcast_to(row, A.shape[1]) for row in rows)
     below, above = (lower > -np.inf) & (upper == np.inf), (lower == -np.inf) & (upper < np.inf)
     one_sided = (l1 == 0) & (l2 == 0) & (below | above)
     side = np.where(above, -1.0, 1.0)  # a column with an upper bound is minus one with a lower
@@ -70,7 +68,7 @@ def strictly_feasible(
     )
 
 
-def _nearest_to_zero(A: Any, s: Array, needed: Any, weights: Array) -> Array:
+def _nearest_to_zero(A: Any, s: Any, needed: Any, weights: Array) -> Array:
     """Non-negative weights of columns whose sum is the point of their convex hull nearest to 0.
 
     That point has a positive product with every column, unless 0 is in the hull. Found as the
@@ -80,11 +78,11 @@ def _nearest_to_zero(A: Any, s: Array, needed: Any, weights: Array) -> Array:
     if scaled is None:
         scaled = A.tocsc()[:, np.flatnonzero(needed)] @ scipy.sparse.diags_array(weights[needed])
         scaled = scaled.toarray()
-    stacked = np.vstack([np.sqrt(s)[:, None] * scaled, np.ones(scaled.shape[1])])
-    target = np.append(np.zeros(len(s)), 1.0)
-    zeros, free = np.zeros(stacked.shape[1]), np.full(stacked.shape[1], np.inf)
-    penalty = kernel.Separable(zeros, zeros, zeros, free)
-    loss = kernel.Squares(target, np.ones(len(target)))
+    root = np.sqrt(np.broadcast_to(s, A.shape[0]))
+    stacked = np.vstack([root[:, None] * scaled, np.ones(scaled.shape[1])])
+    target = np.append(np.zeros(A.shape[0]), 1.0)
+    penalty = kernel.Separable(stacked.shape[1], 0.0, 0.0, 0.0, np.inf)
+    loss = kernel.Squares(target, 1.0)
     solver = kernel.Solver(kernel.Dense(np.asfortranarray(stacked)), loss, penalty)
     solver.solve(1e-10, 200)
     combination, found = np.zeros(len(weights)), np.empty(stacked.shape[1])

@@ -3,16 +3,17 @@
 
 import numpy as np
 
+cimport cython
 cimport numpy as cnp
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.float cimport DBL_EPSILON
 from libc.math cimport INFINITY, copysign, fabs, isfinite, log, sqrt
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memmove, memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 from scipy.linalg.cython_blas cimport dgemm, dgemv, dsyrk, dtrsv
-from scipy.linalg.cython_lapack cimport dpotrf, dpotrs
+from scipy.linalg.cython_lapack cimport dpotrf, dpotri, dpotrs, dsterf
 
 
 cnp.import_array()
@@ -21,20 +22,19 @@ cnp.import_array()
 cdef extern from "maths.h" nogil:
     double dot(const double *a, const double *b, long n) noexcept
     double sum_of(const double *a, long n) noexcept
+    void subtract_columns(const double *H, long ld, const double *d, long count, double *y, long n) noexcept
     void axpy(double t, const double *a, double *y, long n) noexcept
     double sparse_dot(const double *data, const int *rows, long count, const double *u) noexcept
     double survey(double *c, double *l1, double *l2, double *lower, double *upper, double *violation, double *largest, long n) noexcept
     void root_scaled(const double *D, const double *a, double *out, long n) noexcept
-    double logistic_value(double *s, double *y, double *z, double *d, double t, long m) noexcept
-    void logistic_state(double *s, double *y, double *z, double *t, double *h, double *u, long m) noexcept
-    double entropy(double *s, double *t, double scale, long m) noexcept
     void remove_variable(double *L, long ld, long a, long i) noexcept
     double largest_float(float *a, long n) noexcept
     double largest_double(double *a, long n) noexcept
-    double squares_value(double *s, double *b, double *z, double *d, double t, long m) noexcept
-    void squares_state(double *s, double *b, double *z, double *e, double *u, long m) noexcept
     void correlate_tall_float(float *a, long ld, double *u, double *c, long m, long n) noexcept
     void correlate_flat_float(float *a, long ld, double *u, double *c, long m, long n) noexcept
+    void multiply_tall_float(float *a, long ld, double *x, double *z, long m, long n) noexcept
+    void multiply_tall_double(double *a, long ld, double *x, double *z, long m, long n) noexcept
+    void multiply_flat_float(float *a, long ld, double *x, double *z, long m, long n) noexcept
     void copy_column_float(float *a, long stride, double shift, double *out, long m) noexcept
     void copy_column_double(double *a, long stride, double shift, double *out, long m) noexcept
 
@@ -48,10 +48,30 @@ cdef double now() noexcept nogil:
 
 include "selection.pxi"
 include "data.pxi"
-include "loss.pxi"
+include "classes.pxi"
+include "tasks.pxi"
+include "losses/base.pxi"
+include "losses/squares.pxi"
+include "losses/logistic.pxi"
+include "losses/huber.pxi"
+include "losses/poisson.pxi"
+include "losses/softmax.pxi"
 include "penalty.pxi"
 include "model.pxi"
+include "separable.pxi"
+include "coordinate_model.pxi"
+include "active_set.pxi"
+include "descent.pxi"
+include "groups.pxi"
+include "block_model.pxi"
+include "group_model.pxi"
+include "row_model.pxi"
+include "point.pxi"
+include "certificate.pxi"
+include "start.pxi"
+include "compact_start.pxi"
 include "loop.pxi"
+include "shared.pxi"
 
 
 def largest_magnitude(array):
@@ -67,12 +87,19 @@ def largest_magnitude(array):
 
 
 def are_moderate(double low, double high, *arrays):
-    """True where all finite numbers of float64 arrays are 0 or have a size from low to high."""
+    """True where all finite numbers are 0 or have a size from low to high.
+
+    They are given as numbers and as arrays of float64.
+    """
     cdef Py_ssize_t i, count
     cdef double *entries
-    cdef double size
+    cdef double size, number
     for array in arrays:
-        entries, count = <double *> cnp.PyArray_DATA(array), array.size
+        if isinstance(array, float):
+            number = array
+            entries, count = &number, 1
+        else:
+            entries, count = <double *> cnp.PyArray_DATA(array), cnp.PyArray_SIZE(array)
         for i in range(count):
             size = fabs(entries[i])
             if (size < low and size != 0.0) or (high < size < INFINITY):

@@ -16,8 +16,27 @@ static inline double dot(const double *restrict a, const double *restrict b, lon
     return s;
 }
 
+static inline double squared_distance(const double *restrict a, const double *restrict b, long n) {
+    double s = 0.0;
+#pragma omp simd reduction(+ : s)
+    for (long i = 0; i < n; i++) s += (a[i] - b[i]) * (a[i] - b[i]);
+    return s;
+}
+
 static inline void axpy(double t, const double *restrict a, double *restrict y, long n) {
     for (long i = 0; i < n; i++) y[i] += t * a[i];
+}
+
+/* y -= sum_i d_i H_i for columns H_i of length n, which begin `ld` apart: four of them at a time. */
+static inline void subtract_columns(const double *restrict H, long ld, const double *restrict d,
+                                    long count, double *restrict y, long n) {
+    long i = 0;
+    for (; i + 4 <= count; i += 4) {
+        const double *p = H + i * ld, *q = p + ld, *r = q + ld, *s = r + ld;
+        double a = d[i], b = d[i + 1], c = d[i + 2], e = d[i + 3];
+        for (long j = 0; j < n; j++) y[j] -= (a * p[j] + b * q[j]) + (c * r[j] + e * s[j]);
+    }
+    for (; i < count; i++) axpy(-d[i], H + i * ld, y, n);
 }
 
 static inline double sum_of(const double *restrict a, long n) {
@@ -122,42 +141,6 @@ static inline double twice_artanh(double s) {
 static inline double fast_log1p(double e) { return twice_artanh(e / (2.0 + e)); }
 static inline double log1m(double e) { return -twice_artanh(e / (2.0 - e)); }
 
-/* Sum of s_i log(1 + exp(-y_i (z_i + t d_i))); d may be NULL, which stands for 0. */
-static inline double logistic_value(const double *restrict s, const double *restrict y,
-                                    const double *restrict z, const double *restrict d, double t,
-                                    long m) {
-    double total = 0.0;
-    if (d) {
-#pragma omp simd reduction(+ : total)
-        for (long i = 0; i < m; i++) {
-            double v = -y[i] * (z[i] + t * d[i]);
-            total += s[i] * ((v > 0 ? v : 0) + fast_log1p(fast_exp(-fabs(v))));
-        }
-    } else {
-#pragma omp simd reduction(+ : total)
-        for (long i = 0; i < m; i++) {
-            double v = -y[i] * z[i];
-            total += s[i] * ((v > 0 ? v : 0) + fast_log1p(fast_exp(-fabs(v))));
-        }
-    }
-    return total;
-}
-
-/* t_i = 1 / (1 + exp(y_i z_i)), the probability of the other class; h_i = t_i (1 - t_i) and
- * u_i = s_i y_i t_i. */
-static inline void logistic_state(const double *restrict s, const double *restrict y,
-                                  const double *restrict z, double *restrict t,
-                                  double *restrict h, double *restrict u, long m) {
-    for (long i = 0; i < m; i++) {
-        double v = y[i] * z[i];
-        double e = fast_exp(-fabs(v));
-        double large = 1.0 / (1.0 + e), small = e * large;
-        t[i] = v > 0 ? small : large;
-        h[i] = small * large;
-        u[i] = s[i] * y[i] * t[i];
-    }
-}
-
 /* log(x) for normal x > 0: x = 2^k y with y in [sqrt(1/2), sqrt(2)], and 2 artanh((y-1)/(y+1)). */
 static inline double fast_log(double x) {
     int64_t bits;
@@ -167,52 +150,6 @@ static inline double fast_log(double x) {
     double y;
     memcpy(&y, &bits, 8);
     return (double)(int32_t)k * 0.69314718055994530942 + twice_artanh((y - 1.0) / (y + 1.0));
-}
-
-/* Sum of s_i H(scale t_i) with the entropy H(q) = -q log q - (1 - q) log(1 - q). */
-static inline double entropy(const double *restrict s, const double *restrict t, double scale,
-                             long m) {
-    double total = 0.0;
-#pragma omp simd reduction(+ : total)
-    for (long i = 0; i < m; i++) {
-        double q = scale * t[i], p = 1.0 - q;
-        double tiny = 1e-300; /* q log q is below 1e-297 there, and p log p too */
-        double lq = fast_log(q > tiny ? q : tiny), lp = fast_log(p > tiny ? p : tiny);
-        double near = log1m(q < 0.5 ? q : 0.5); /* keeps all digits where q is small */
-        total -= s[i] * (q * lq + p * (q < 0.5 ? near : lp));
-    }
-    return total;
-}
-
-/* Sum of s_i (b_i - z_i - t d_i)^2; d may be NULL, which stands for 0. */
-static inline double squares_value(const double *restrict s, const double *restrict b,
-                                   const double *restrict z, const double *restrict d, double t,
-                                   long m) {
-    double total = 0.0;
-    if (d) {
-#pragma omp simd reduction(+ : total)
-        for (long i = 0; i < m; i++) {
-            double e = b[i] - z[i] - t * d[i];
-            total += (s[i] * e) * e;
-        }
-    } else {
-#pragma omp simd reduction(+ : total)
-        for (long i = 0; i < m; i++) {
-            double e = b[i] - z[i];
-            total += (s[i] * e) * e;
-        }
-    }
-    return total;
-}
-
-/* e = b - z and u = s e. */
-static inline void squares_state(const double *restrict s, const double *restrict b,
-                                 const double *restrict z, double *restrict e, double *restrict u,
-                                 long m) {
-    for (long i = 0; i < m; i++) {
-        e[i] = b[i] - z[i];
-        u[i] = s[i] * e[i];
-    }
 }
 
 /* Remove variable i from a Cholesky factor L (a x a, lower, columns of length ld): the rows below it
@@ -248,7 +185,7 @@ static inline void remove_variable(double *L, long ld, long a, long i) {
 LARGEST(float)
 LARGEST(double)
 
-/* The four products of a dense matrix in the precision of its entries, summed in float64.
+/* The products of a dense matrix in the precision of its entries, summed in float64.
  * "tall" means that a column is contiguous (Fortran order), "flat" that a row is (C order). */
 #define DENSE_KERNELS(T)                                                                          \
     static inline void correlate_tall_##T(const T *restrict a, long ld, const double *restrict u, \
@@ -292,6 +229,19 @@ LARGEST(double)
                 for (long j = 0; j < width; j++) out[j] += (double)p[j] * u[i];                   \
             }                                                                                     \
         }                                                                                         \
+    }                                                                                             \
+    static inline void multiply_tall_##T(const T *restrict a, long ld, const double *restrict x,  \
+                                         double *restrict z, long m, long n) {                    \
+        for (long i = 0; i < m; i++) z[i] = 0;                                                    \
+        for (long j = 0; j < n; j++) {                                                            \
+            const T *p = a + j * ld;                                                              \
+            if (x[j] != 0)                                                                        \
+                for (long i = 0; i < m; i++) z[i] += (double)p[i] * x[j];                         \
+        }                                                                                         \
+    }                                                                                             \
+    static inline void multiply_flat_##T(const T *restrict a, long ld, const double *restrict x,  \
+                                         double *restrict z, long m, long n) {                    \
+        correlate_tall_##T(a, ld, x, z, n, m);                                                    \
     }                                                                                             \
     static inline void copy_column_##T(const T *restrict a, long stride, double shift,            \
                                        double *restrict out, long m) {                            \

@@ -1,101 +1,101 @@
-# Separable penalties: four numbers for each coordinate.
+# Penalties: what the loop asks of a convex r.
 #
-#     r(x) = sum_j l1_j |x_j| + l2_j/2 x_j^2 + (0 if lower_j <= x_j <= upper_j else infinity)
-#
-# Lasso, weighted lasso, elastic net, non-negative and box-constrained problems are all of this form.
-# A kink of r_j is a point where it is not differentiable: 0 where l1_j > 0, and the two bounds.
+# Coordinates come in blocks that join the working set together: single coordinates where r is
+# separable, groups where it is not. The working set lists the coordinates of a block one after the
+# other, in the order of `expand`. A penalty is a file of its own; it brings the model (model.pxi) that
+# solves its problem on the working set.
+
+cdef class Model
 
 
-cdef class Separable:
-    """The four arrays of a separable penalty, each (n,)."""
+cdef class Penalty:
+    """A convex r of n coordinates, never negative. All methods work on whole vectors."""
 
-    cdef Py_ssize_t n
-    cdef double *l1
-    cdef double *l2
-    cdef double *lower
-    cdef double *upper
-    cdef object kept
+    cdef Py_ssize_t n, blocks
+    cdef bint homogeneous  # True where r* is 0 wherever it is finite
+    cdef object kept  # what the pointers point into
 
-    def __cinit__(self, l1, l2, lower, upper):
-        self.set(l1, l2, lower, upper)
-
-    def set(self, const double[::1] l1, const double[::1] l2, const double[::1] lower, const double[::1] upper):
-        """Take other arrays of the same length."""
-        self.n, self.kept = len(l1), [l1, l2, lower, upper]
-        self.l1, self.l2 = <double *> &l1[0], <double *> &l2[0]
-        self.lower, self.upper = <double *> &lower[0], <double *> &upper[0]
-
-    cdef bint is_free(self, Py_ssize_t j) noexcept nogil:
-        """True where the penalty ignores the coordinate, as it does an intercept."""
-        return self.l1[j] == 0 and self.l2[j] == 0 and self.lower[j] == -INFINITY and self.upper[j] == INFINITY
-
-    cdef double dual_scale(self, double *c) noexcept nogil:
-        """The largest t >= 0 for which r*(t c) is finite, with c = A^T u; infinite where all are."""
-        cdef Py_ssize_t j
-        cdef double t = INFINITY
-        for j in range(self.n):
-            if c[j] == 0 or self.l2[j] > 0 or (self.upper[j] if c[j] > 0 else -self.lower[j]) < INFINITY:
-                continue
-            if self.l1[j] < t * fabs(c[j]):
-                t = self.l1[j] / fabs(c[j])
-        return t
+    def set(self, *numbers):
+        """Take other numbers, of the shapes that there were."""
+        raise NotImplementedError
 
     def has_one_sided(self):
         """True where a coordinate has no penalty but one bound, as in non-negative least squares."""
-        cdef Py_ssize_t j
-        for j in range(self.n):
-            if self.l1[j] == 0 and self.l2[j] == 0 and (self.upper[j] == INFINITY) != (self.lower[j] == -INFINITY):
-                return True
         return False
 
-    cdef bint has_infinite_conjugate(self, Py_ssize_t j, double c) noexcept nogil:
-        """True where r_j*(c) is infinite for a c of this sign whose size exceeds l1_j."""
-        return self.l2[j] == 0 and (self.upper[j] if c > 0 else -self.lower[j]) == INFINITY
+    cdef bint multiply(self, double factor) noexcept nogil:
+        """Multiply r, as it was set last, by a factor; False where the penalty cannot."""
+        return False
 
-    cdef bint is_homogeneous(self) noexcept nogil:
-        """True where r* is 0 wherever it is finite: no quadratic part, and no bounds but 0."""
-        cdef Py_ssize_t j
-        for j in range(self.n):
-            if self.l2[j] > 0 or 0 < fabs(self.lower[j]) < INFINITY or 0 < fabs(self.upper[j]) < INFINITY:
-                return False
-        return True
+    def largest_scale(self, const double[::1] c):
+        """The largest t >= 0 for which r*(t c) is finite."""
+        return self.dual_scale(<double *> &c[0])
 
-    cdef double conjugate(self, double *c, double t) noexcept nogil:
-        """r*(t c) = sum_j max over x of t c_j x - r_j(x), for a feasible t."""
-        cdef Py_ssize_t j
-        cdef double total = 0.0, v, x, excess
-        for j in range(self.n):
-            v = t * c[j]
-            excess = max(fabs(v) - self.l1[j], 0.0)
-            x = 0.0
-            if excess > 0.0:
-                if self.l2[j] > 0:
-                    x = copysign(excess / self.l2[j], v)
-                elif v > 0:
-                    x = self.upper[j]
-                else:
-                    x = self.lower[j]
-                # Rounding of t can leave an excess where the bound is infinite: t c_j = l1_j there.
-                if fabs(x) == INFINITY:
-                    x = 0.0
-            x = min(max(x, self.lower[j]), self.upper[j])
-            if x != 0.0:
-                total += x * (v - copysign(self.l1[j], x)) - 0.5 * (self.l2[j] * x) * x
-        return total
+    cdef bint is_separable(self) noexcept nogil:
+        """True for a sum over the coordinates."""
+        return False
 
-    cdef double violation(self, Py_ssize_t j, double x, double c) noexcept nogil:
-        """How far the optimality condition of coordinate j is violated, where c = -df/dx_j.
+    cdef Model model(self):
+        """A model for this penalty."""
+        raise NotImplementedError
 
-        The distance of c to the subdifferential of r_j at x.
-        """
-        cdef double e = c - self.l2[j] * x
-        cdef double up = e - (self.l1[j] if x >= 0 else -self.l1[j])
-        cdef double down = -(e - (self.l1[j] if x > 0 else -self.l1[j]))
-        if x < self.upper[j] and up > 0:
-            return up
-        if x > self.lower[j] and down > 0:
-            return down
+    cdef void project(self, double *x) noexcept nogil:
+        """Move x to the nearest point at which r is finite."""
+        pass
+
+    cdef void prox(self, double *v, double *p, double *x) noexcept nogil:
+        """x = argmin over x of r(x) + sum_j (x_j - v_j)^2 / (2 p_j); asked of separable r alone."""
+        pass
+
+    cdef void levels(self, double *level) noexcept nogil:
+        """The size of r's subgradients away from 0, for each coordinate."""
+        pass
+
+    cdef bint is_free(self, Py_ssize_t j) noexcept nogil:
+        """True where the penalty ignores the coordinate, as it does an intercept."""
+        return False
+
+    cdef Py_ssize_t needed_at(self, double *x, Py_ssize_t *picked) noexcept nogil:
+        """List the blocks that must be in the working set at x: those off 0, and the free ones."""
+        return 0
+
+    cdef Py_ssize_t expand(self, Py_ssize_t *blocks, Py_ssize_t count, Py_ssize_t *columns) noexcept nogil:
+        """List the coordinates of some blocks, and return how many they are."""
+        return 0
+
+    cdef double value(self, Py_ssize_t *index, double *v, Py_ssize_t k) noexcept nogil:
+        """r(x), where x is v (k,) at the coordinates `index` and 0 elsewhere."""
         return 0.0
 
-    cdef bint at_kink(self, Py_ssize_t j, double x) noexcept nogil:
-        return (x == 0.0 and self.l1[j] > 0) or x <= self.lower[j] or x >= self.upper[j]
+    cdef double survey(self, double *c, double *score, double *largest) noexcept nogil:
+        """Look at c = A^T u (n,) as if x were 0: what violates the optimality conditions?
+
+        `score` (blocks,) becomes the violation of each block, `largest` the size of c in the units
+        of a violation. Returns the dual scale of c.
+        """
+        return INFINITY
+
+    cdef void anticipate(self, double *c, double fell, double *score) noexcept nogil:
+        """Scores for the next penalty of a path, the last one having fallen by the factor `fell`."""
+        pass
+
+    cdef double violations(
+        self, Py_ssize_t *index, double *v, double *g, Py_ssize_t k, char *needed
+    ) noexcept nogil:
+        """The largest violation on a working set (k,) with x = v and -df/dx = g.
+
+        `needed`, unless it is NULL, marks the positions of blocks that are violated or not at a kink.
+        """
+        return 0.0
+
+    cdef double distance(self, double *x, double *c) noexcept nogil:
+        """The length of the vector of all violations at x (n,), where c = -df/dx."""
+        return 0.0
+
+    cdef double dual_scale(self, double *c) noexcept nogil:
+        """The largest t >= 0 for which r*(t c) is finite, with c = A^T u; infinite where all are."""
+        return INFINITY
+
+    cdef double conjugate(self, double *c, double t) noexcept nogil:
+        """r*(t c) for a feasible t; asked only where r is not homogeneous."""
+        return 0.0

@@ -1,6 +1,7 @@
 """Powers of two that bring the numbers of a problem to moderate size, exactly."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ MODERATE = (2.0**-200, 2.0**200)
 """Sizes of numbers whose squares and their products stay well inside the range of float64."""
 
 
-def is_moderate(A: Any, b: Array, s: Array, *rows: Array, largest: float | None = None) -> bool:
+def is_moderate(A: Any, b: Array, s: Any, *rows: Any, largest: float | None = None) -> bool:
     """True where no square of a number overflows or vanishes, which is nearly always so.
 
     `largest` is the largest magnitude of A's entries, found here where it is not given.
@@ -25,6 +26,13 @@ def is_moderate(A: Any, b: Array, s: Array, *rows: Array, largest: float | None 
         largest = kernel.largest_magnitude(entries) if entries.size else 0.0
     sizes = largest == 0.0 or MODERATE[0] <= largest <= MODERATE[1]
     return bool(sizes and kernel.are_moderate(*MODERATE, b, s, *rows))
+
+
+def moderate_rows(b: Array) -> npt.NDArray[np.bool_]:
+    """Which rows of b (B, m) hold numbers of moderate size alone, (B,)."""
+    if kernel.are_moderate(*MODERATE, b):
+        return np.ones(len(b), dtype=bool)
+    return np.array([kernel.are_moderate(*MODERATE, np.ascontiguousarray(row)) for row in b])
 
 
 @dataclass(frozen=True)
@@ -45,15 +53,19 @@ class Scaling:
         return self.s * self.b * self.b
 
     @staticmethod
-    def choose(A: Any, b: Array, s: Array, squares: bool) -> "Scaling":
-        """Units in which the largest entry of each column, of b and of s is about 1."""
+    def choose(A: Any, b: Array, s: Any, scales: bool, unit: Callable[[Array], Array]) -> "Scaling":
+        """Units in which the largest entry of each column and of s is about 1.
+
+        That of b as well, where the loss `scales` with b. `unit` makes units of the columns (n,)
+        such as the penalty allows.
+        """
         columns = abs(A).max(axis=0)
         columns = columns.toarray().ravel() if scipy.sparse.issparse(columns) else columns
         by_column = _power_of_two(np.asarray(columns, dtype=np.float64))
-        size = float(_power_of_two(np.abs(b).max())) if squares else 1.0
-        return Scaling(by_column, size, float(_power_of_two(s.max())))
+        size = float(_power_of_two(np.abs(b).max())) if scales else 1.0
+        return Scaling(unit(by_column), size, float(_power_of_two(np.max(s))))
 
-    def scale_data(self, A: Any, b: Array, s: Array) -> tuple[Any, Array, Array]:
+    def scale_data(self, A: Any, b: Array, s: Any) -> tuple[Any, Array, Any]:
         """A, b and the weights of the samples in these units."""
         if scipy.sparse.issparse(A):
             A = (A @ scipy.sparse.diags_array(1.0 / self.A)).tocsc()
@@ -61,13 +73,13 @@ class Scaling:
             A = np.asarray(A, dtype=np.float64) / self.A
         return A, b / self.b, s / self.s
 
-    def scale_penalty(self, l1: Array, l2: Array, lower: Array, upper: Array) -> tuple[Array, ...]:
-        """The penalty's numbers in these units."""
-        with np.errstate(over="ignore", under="ignore"):
-            return (
-                l1 / self.A / self.b / self.s, l2 / self.A / self.A / self.s,
-                lower / self.b * self.A, upper / self.b * self.A,
-            )  # fmt: skip
+    def repeated(self, copies: int) -> "Scaling":
+        """The same for an x that has the columns of A several times."""
+        return self if copies == 1 else replace(self, A=np.tile(self.A, copies))
+
+    def scale_options(self, options: dict[str, Any], those: tuple[str, ...]) -> dict[str, Any]:
+        """Options of the loss; `those` are in the units of b."""
+        return options | {name: options[name] / self.b for name in those}
 
 
 UNCHANGED = Scaling()
@@ -76,5 +88,5 @@ UNCHANGED = Scaling()
 
 def _power_of_two(size: Any) -> Any:
     """The power of two next to a size; 1 for 0."""
-    exponent = np.frexp(size)[1]
+    exponent = np.minimum(np.frexp(size)[1], 1023)  # 2^1024 is not a number of float64
     return np.where(np.asarray(size) > 0, np.ldexp(1.0, exponent), 1.0)

@@ -246,5 +246,3 @@ CORRECTED = Preset(
     adam=MappingProxyType({}),
 )
 """The right step, and none of the quirks."""
-
-PRESETS = MappingProxyType({preset.name: preset for preset in (PUBLISHED, CORRECTED)})

@@ -12,6 +12,7 @@ from proxlearn.families.gaussian import (
     GaussianSimplex,
     GaussianSoftmax,
 )
+from proxlearn.families.imaging import Deblur, Imaging, Inpaint, Mri, Pictures, Tomography
 from proxlearn.families.median import WeightedMedian
 from proxlearn.families.smooth import GaussianLeastSquares, GaussianRidgeLogistic
 from proxlearn.families.wide import General, WideLasso, WideLogistic, WideSoftmax
@@ -32,6 +33,11 @@ NAMES: dict[str, type[Family]] = {
     "wide-logistic": WideLogistic,
     "wide-softmax": WideSoftmax,
     "general": General,
+    "deblur": Deblur,
+    "mri": Mri,
+    "inpaint": Inpaint,
+    "tomography": Tomography,
+    "imaging": Imaging,
 }
 """Classes by name; `proxlearn.names.FAMILIES` has the same names for the command line."""
 
@@ -61,6 +67,7 @@ def name_of(kind: str) -> str:
 
 __all__ = [
     "NAMES",
+    "Deblur",
     "Family",
     "GaussianBox",
     "GaussianElasticNet",
@@ -73,6 +80,11 @@ __all__ = [
     "GaussianSimplex",
     "GaussianSoftmax",
     "General",
+    "Imaging",
+    "Inpaint",
+    "Mri",
+    "Pictures",
+    "Tomography",
     "WeightedMedian",
     "WideLasso",
     "WideLogistic",

@@ -32,6 +32,10 @@ class Family(ABC):
         """The family of one batch: itself, or one whose sizes have just been drawn."""
         return self
 
+    def of_split(self, split: str) -> "Family":
+        """The family with the data for "train", "validation" or "test"; itself without any."""
+        return self
+
     def sample(self, batch: int, generator: Seed, **to: Any) -> Problem:
         """`batch` independent problems, float32 unless `to` says otherwise.
 

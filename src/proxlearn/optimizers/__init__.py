@@ -11,6 +11,7 @@ from proxlearn.optimizers.rnnprop import RnnProp
 from proxlearn.optimizers.subgradient import Subgradient
 from proxlearn.rules import (
     AdaLista,
+    BandedRule,
     CompactRule,
     Fista,
     Ista,
@@ -39,6 +40,7 @@ NAMES: dict[str, Callable[[], Optimizer]] = {
 KINDS: dict[str, type[Learnable]] = {
     "recurrent": RecurrentRule,
     "compact": CompactRule,
+    "banded": BandedRule,
     "step-lista": StepLista,
     "ada-lista": AdaLista,
     "l2o-dm": L2oDm,

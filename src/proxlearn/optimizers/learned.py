@@ -6,11 +6,11 @@ from typing import Any
 
 from torch import Tensor
 
-from proxlearn.checks import check_seed
+from proxlearn.checks import check_seed, check_size
 from proxlearn.errors import InputError, unknown
 from proxlearn.optimizers.base import SubgradientState, refuse_constraints
 from proxlearn.problem import Problem
-from proxlearn.rules.learned import Learnable, check_size
+from proxlearn.rules.learned import Learnable
 from proxlearn.rules.lstm import STARTS, Hidden, Lstm
 from proxlearn.smooth import Evaluation
 

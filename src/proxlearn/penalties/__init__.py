@@ -9,6 +9,8 @@ from proxlearn.penalties.l1 import L1
 from proxlearn.penalties.non_negative import NonNegative
 from proxlearn.penalties.non_negative_elastic_net import NonNegativeElasticNet
 from proxlearn.penalties.simplex import Simplex
+from proxlearn.penalties.sparse_group_l1 import SparseGroupL1
+from proxlearn.penalties.sum_at_most import SumAtMost
 from proxlearn.penalties.zero import Zero
 
 __all__ = [
@@ -21,5 +23,7 @@ __all__ = [
     "NonNegativeElasticNet",
     "Penalty",
     "Simplex",
+    "SparseGroupL1",
+    "SumAtMost",
     "Zero",
 ]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from proxlearn.description import Separable
+from proxlearn.description import Grouped, OnSimplex, Separable
 from proxlearn.errors import InputError
 
 
@@ -94,7 +94,7 @@ class Penalty(ABC):
         """
         return None
 
-    def separable_form(self) -> Separable | None:
+    def core_form(self) -> Separable | Grouped | OnSimplex | None:
         """r in the form that the compiled core solves; None where it has another form."""
         return None
 

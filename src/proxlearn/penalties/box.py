@@ -47,5 +47,5 @@ class Box(Penalty):
     def piece(self, x: Tensor, g: Tensor) -> Piece:
         return bounded_piece(x, g, self.lower, self.upper)
 
-    def separable_form(self) -> Separable:
+    def core_form(self) -> Separable:
         return Separable(lower=self.lower, upper=self.upper)

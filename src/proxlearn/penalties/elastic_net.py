@@ -64,5 +64,5 @@ class ElasticNet(Penalty):
             return None
         return self.weights == 0
 
-    def separable_form(self) -> Separable:
+    def core_form(self) -> Separable:
         return Separable(self.lam, self.lam2, self.weights)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.batch import SHARED
+from proxlearn.description import Grouped
 from proxlearn.errors import InputError
 from proxlearn.penalties.base import Penalty, zero_or_inf
 from proxlearn.powers import times_power
@@ -16,7 +17,7 @@ class GroupL1(Penalty):
     """``r(x) = lam sum_g w_g ||x_g||_2`` with lam (B,).
 
     `groups` (n,) numbers each coordinate's group from 0 to G-1; weights are (B, G), (1, G) or
-    None for ones.
+    None for ones. A weight of 0 leaves a group unpenalised.
     """
 
     lam: Tensor
@@ -94,5 +95,13 @@ class GroupL1(Penalty):
     def dual_scale(self, g: Tensor) -> Tensor:
         norms = self.norms(g)
         t = self.threshold.expand_as(norms)
-        ratio = torch.where(norms > t, t / norms, torch.ones_like(norms))
+        ratio = torch.where((norms > t) & (t > 0), t / norms, torch.ones_like(norms))
         return ratio.amin(-1)
+
+    def free(self) -> Tensor | None:
+        if self.weights is None or bool((self.weights != 0).all()):
+            return None
+        return (self.weights == 0)[:, self.groups]
+
+    def core_form(self) -> Grouped:
+        return Grouped(self.lam, self.groups, self.weights)

@@ -51,7 +51,9 @@ class L1(Penalty):
 
     def dual_scale(self, g: Tensor) -> Tensor:
         t = self.threshold.expand_as(g)
-        ratio = torch.where((g.abs() > t) & (t > 0), t / g.abs(), torch.ones_like(g))
+        over = (g.abs() > t) & (t > 0)
+        # Divided by 1 elsewhere: 0/0 would spoil the derivative, though no one looks at its value.
+        ratio = torch.where(over, t / torch.where(over, g.abs(), 1.0), torch.ones_like(g))
         return ratio.amin(-1)
 
     def piece(self, x: Tensor, g: Tensor) -> Piece:
@@ -62,5 +64,5 @@ class L1(Penalty):
             return None
         return self.weights == 0
 
-    def separable_form(self) -> Separable:
+    def core_form(self) -> Separable:
         return Separable(lam=self.lam, weights=self.weights)

@@ -40,5 +40,5 @@ class NonNegative(Penalty):
         zero = x.new_zeros(1, 1)
         return bounded_piece(x, g, zero, zero + torch.inf)
 
-    def separable_form(self) -> Separable:
+    def core_form(self) -> Separable:
         return Separable(lower=np.zeros((1, 1)))

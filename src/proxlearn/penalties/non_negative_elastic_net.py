@@ -73,5 +73,5 @@ class NonNegativeElasticNet(Penalty):
         zero = torch.zeros_like(x)
         return Piece(free, zero, zero + torch.inf, t.expand_as(x), q)
 
-    def separable_form(self) -> Separable:
+    def core_form(self) -> Separable:
         return Separable(self.lam, self.lam2, self.weights, lower=np.zeros((1, 1)))

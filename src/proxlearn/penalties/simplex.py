@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from proxlearn.description import OnSimplex
 from proxlearn.penalties.base import Penalty, zero_or_inf
 from proxlearn.powers import times_power
 
@@ -61,3 +62,6 @@ class Simplex(Penalty):
 
     def conjugate(self, v: Tensor) -> Tensor:
         return self.radius * v.amax(-1)
+
+    def core_form(self) -> OnSimplex:
+        return OnSimplex(self.radius)

@@ -36,5 +36,5 @@ class Zero(Penalty):
         far = x.new_full((1, 1), torch.inf)
         return bounded_piece(x, g, -far, far)
 
-    def separable_form(self) -> Separable:
+    def core_form(self) -> Separable:
         return Separable()

@@ -1,5 +1,6 @@
 """Rules: who chooses p, a, b, b1, b2."""
 
+from proxlearn.rules.banded import BandedRule
 from proxlearn.rules.classic import (
     Fista,
     Ista,
@@ -14,6 +15,7 @@ from proxlearn.rules.unrolled import AdaLista, StepLista
 
 __all__ = [
     "AdaLista",
+    "BandedRule",
     "CompactRule",
     "Fista",
     "Ista",

@@ -1,34 +1,21 @@
 """A rule of a few hundred weights: inputs without units, and no memory but the last point."""
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from proxlearn.core.starts import CompactSettings, CompactStart
 from proxlearn.problem import Problem
-from proxlearn.rules.learned import LearnedRule, check_size, uniform
+from proxlearn.rules.learned import LearnedRule, uniform
 from proxlearn.rules.lstm import linear
 from proxlearn.scheme import Coefficients, View
 
 COORDINATE, INSTANCE = 4, 5
 """Number of inputs a coordinate, and an instance."""
 LEAST_LOG_P = -3.0
-
-
-@dataclass(frozen=True)
-class CompactSettings:
-    """What must be known beside the weights to rebuild the rule."""
-
-    hidden: int = 16
-    """Units in each of the two hidden layers."""
-    largest_log_p: float = 2.0
-    """p is at most exp(this) / L."""
-
-    def __post_init__(self) -> None:
-        check_size("hidden", self.hidden, 256)
 
 
 class Last(NamedTuple):
@@ -73,10 +60,17 @@ class CompactRule(LearnedRule):
         level = torch.zeros_like(x0[:, :1]) if level is None else level.expand(len(x0), -1)
         return Last(problem.safe_step(), level, x0, torch.zeros_like(x0))
 
+    def core_start(self) -> CompactStart | None:
+        """The same rule, for the compiled core; None for subclasses, which may be another one."""
+        if type(self) is not CompactRule:
+            return None
+        arrays = {name: t.detach().cpu().numpy() for name, t in self.state_dict().items()}
+        return CompactStart.of(self.settings, arrays)
+
     def forward(self, view: View, last: Last) -> tuple[Coefficients, Last]:
         """Two matrix products a coordinate, then p and a."""
         g, x, y, s = view.at.grad, view.x, view.y, last.step
-        lam = _level_or_gradient(last.level, g) if view.k == 0 else last.level
+        lam = level_or_gradient(last.level, g) if view.k == 0 else last.level
         dg = g - last.grad if view.k else torch.zeros_like(g)
         units = torch.stack([g / lam, y / (lam * s), (y - x) / (lam * s), dg / lam], 1)
         inputs = (units.sign() * units.abs().log1p()).to(self.head_weight.dtype)
@@ -90,7 +84,7 @@ class CompactRule(LearnedRule):
         return Coefficients(p=view.problem.r.tie(p), a=torch.sigmoid(v)), Last(s, lam, y, g)
 
 
-def _level_or_gradient(level: Tensor, g: Tensor) -> Tensor:
+def level_or_gradient(level: Tensor, g: Tensor) -> Tensor:
     """lam, or where there is none a tenth of the largest gradient: what lam is like elsewhere."""
     scale = 0.1 * g.abs().amax(-1, keepdim=True)
     level = torch.where(level > 0, level, scale)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from proxlearn.errors import InputError
+from proxlearn.core.starts import CompactStart
 from proxlearn.problem import Problem
 from proxlearn.scheme import Coefficients, Scheme, View
 from proxlearn.smooth import Logistic, Softmax
@@ -37,6 +37,10 @@ class Learnable(nn.Module, ABC):
     def optimizer(self) -> Any:
         """The optimizer with these weights."""
 
+    def core_start(self) -> CompactStart | None:
+        """The same as a start of the compiled core; None where that cannot run it."""
+        return None
+
     def __call__(self, *inputs: Any) -> Any:
         """Skips the hooks of nn.Module, which nothing here uses."""
         return self.forward(*inputs)
@@ -63,12 +67,6 @@ class LearnedRule(Learnable):
     @abstractmethod
     def forward(self, view: View, memory: Any) -> tuple[Coefficients, Any]:
         """The coefficients of this iteration, and the memory for the next one."""
-
-
-def check_size(name: str, value: int, largest: int) -> None:
-    """A number of units or layers, from a file perhaps: at least one, and not absurd."""
-    if not 1 <= value <= largest:
-        raise InputError(f"setting {name} is {value}; expected 1 to {largest}")
 
 
 def unit_step(problem: Problem, unit: str) -> Tensor:

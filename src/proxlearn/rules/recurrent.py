@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from proxlearn.checks import check_seed
+from proxlearn.checks import check_seed, check_size
 from proxlearn.errors import InputError, unknown
 from proxlearn.penalties import Penalty
 from proxlearn.problem import Problem
-from proxlearn.rules.learned import UNITS, LearnedRule, check_size, uniform, unit_step
+from proxlearn.rules.learned import UNITS, LearnedRule, uniform, unit_step
 from proxlearn.rules.lstm import STARTS, Hidden, Lstm, linear
 from proxlearn.scheme import Coefficients, View
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from proxlearn.checks import check_size
 from proxlearn.errors import InputError
 from proxlearn.penalties import L1
 from proxlearn.problem import Problem
-from proxlearn.rules.learned import LearnedRule, check_size
+from proxlearn.rules.learned import LearnedRule
 from proxlearn.scheme import Coefficients, View
 from proxlearn.smooth import LeastSquares
 

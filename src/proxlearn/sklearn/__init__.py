@@ -21,18 +21,37 @@ except ImportError as error:
     ) from error
 
 from proxlearn.sklearn.coder import SparseCoder
-from proxlearn.sklearn.linear import ElasticNet, Lasso, NonNegativeLeastSquares
+from proxlearn.sklearn.groups import GroupLasso, SparseGroupLasso
+from proxlearn.sklearn.groups_cv import GroupLassoCV, SparseGroupLassoCV
+from proxlearn.sklearn.huber import HuberRegressor
+from proxlearn.sklearn.information import LassoIC
+from proxlearn.sklearn.linear import ElasticNet, Lasso
 from proxlearn.sklearn.linear_cv import ElasticNetCV, LassoCV
 from proxlearn.sklearn.logistic import LogisticRegression
 from proxlearn.sklearn.logistic_cv import LogisticRegressionCV
+from proxlearn.sklearn.nonnegative import NonNegativeLeastSquares
+from proxlearn.sklearn.plots import plot_cv, plot_path
+from proxlearn.sklearn.poisson import PoissonRegressor
+from proxlearn.sklearn.regression_path import enet_path, lasso_path
 
 __all__ = [
     "ElasticNet",
     "ElasticNetCV",
+    "GroupLasso",
+    "GroupLassoCV",
+    "HuberRegressor",
     "Lasso",
     "LassoCV",
+    "LassoIC",
     "LogisticRegression",
     "LogisticRegressionCV",
     "NonNegativeLeastSquares",
+    "PoissonRegressor",
     "SparseCoder",
+    "SparseGroupLasso",
+    "SparseGroupLassoCV",
+    "enet_path",
+    "lasso_path",
+    "plot_cv",
+    "plot_path",
 ]

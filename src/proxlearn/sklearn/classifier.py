@@ -78,7 +78,8 @@ def labelled(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, A
         w = w * _class_weights(estimator.class_weight, classes, y, numbers, w)[numbers]
     if present < 2:
         raise InputError(
-            f"y holds {present} class; expected samples of at least two classes with weights > 0"
+            "This solver needs samples of at least 2 classes in the data, but the data contains "
+            f"{present} class with sample weights > 0"
         )
     return X, numbers, classes, w
 

@@ -3,20 +3,25 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from proxlearn.core.glm import Limits, describe, solve_glm
-from proxlearn.errors import InputError
+from proxlearn.errors import InputError, unknown
 from proxlearn.sklearn.fitting import (
     FLOATS,
     Array,
+    aim,
     require_at_least,
     thread_count,
     warn_unless_solved,
     writable,
 )
+
+ALGORITHMS = ("lasso_cd", "lasso_lars", "threshold", "omp", "lars")
+"""The values of `transform_algorithm`, which are scikit-learn's."""
 
 
 class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -26,7 +31,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
         1/2 |x - u D|^2 + transform_alpha |u|_1
 
-    Every code is certified, or a `ConvergenceWarning` says that one is not.
+    Every code is certified, or a `ConvergenceWarning` says that one is not. The algorithms "omp"
+    and "lars" are scikit-learn's own.
 
     Parameters
     ----------
@@ -34,6 +40,14 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         The dictionary D. Without one, `fit` learns it from X by K-SVD, which needs PyTorch.
     transform_alpha : float, default=1.0
         Weight of the penalty.
+    transform_algorithm : {"lasso_cd", "lasso_lars", "threshold", "omp", "lars"}
+        The first two, of which "lasso_cd" is the default, minimise the objective above.
+        "threshold" moves the products x D^T towards 0 by `transform_alpha`; "omp" and "lars" choose
+        `transform_n_nonzero_coefs` atoms one by one.
+    transform_n_nonzero_coefs : int, optional
+        Number of non-zeros of a code of "omp" and "lars"; a tenth of the columns by default.
+    split_sign : bool, default=False
+        Whether a code is followed by its negative part, and has only its positive one itself.
     n_components : int, optional
         Number of atoms that `fit` learns; by default as many as X has columns, or non-zero rows.
     n_nonzero : int, default=1
@@ -71,7 +85,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self,
         dictionary: Any = None,
         *,
-        transform_alpha: float = 1.0,
+        transform_algorithm: str = "lasso_cd",
+        transform_n_nonzero_coefs: int | None = None,
+        transform_alpha: float | None = 1.0,
+        split_sign: bool = False,
         n_components: int | None = None,
         n_nonzero: int = 1,
         transform_max_iter: int = 10_000,
@@ -81,7 +98,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         n_jobs: int | None = None,
     ):
         self.dictionary = dictionary
+        self.transform_algorithm = transform_algorithm
+        self.transform_n_nonzero_coefs = transform_n_nonzero_coefs
         self.transform_alpha = transform_alpha
+        self.split_sign = split_sign
         self.n_components = n_components
         self.n_nonzero = n_nonzero
         self.transform_max_iter = transform_max_iter
@@ -95,8 +115,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
         Parameters
         ----------
-        X : array (m, n)
-            A signal in each row.
+        X : array or sparse matrix (m, n)
+            A signal in each row; sparse ones are made dense.
         y : None
             Without effect.
 
@@ -104,10 +124,12 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         -------
         self
         """
-        require_at_least(0, strict=True, transform_alpha=self.transform_alpha)
+        require_at_least(0, strict=True, transform_alpha=self._alpha())
+        if self.transform_algorithm not in ALGORITHMS:
+            raise unknown("transform_algorithm", self.transform_algorithm, ALGORITHMS)
         require_at_least(0, tol=self.tol)
         require_at_least(1, transform_max_iter=self.transform_max_iter, n_nonzero=self.n_nonzero)
-        X = validate_data(self, X, dtype=FLOATS)
+        X = _dense(validate_data(self, X, accept_sparse="csr", dtype=FLOATS))
         if self.dictionary is None:
             self.components_ = self._learned(X)
             return self
@@ -124,8 +146,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
         Parameters
         ----------
-        X : array (m, n)
-            A signal in each row.
+        X : array or sparse matrix (m, n)
+            A signal in each row; sparse ones are made dense.
 
         Returns
         -------
@@ -133,16 +155,38 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             The codes, in the precision of X.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=FLOATS, reset=False)
-        limits = Limits(tol=float(self.tol), max_iter=int(self.transform_max_iter))
+        X = _dense(validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False))
+        codes = self._codes(X).astype(X.dtype, copy=False)
+        if self.split_sign:
+            codes = np.hstack([np.maximum(codes, 0), np.maximum(-codes, 0)])
+        made: Array = codes
+        return made
+
+    def _alpha(self) -> float:
+        return 1.0 if self.transform_alpha is None else self.transform_alpha
+
+    def _codes(self, X: Any) -> Any:
+        """Codes (m, components) by the chosen algorithm."""
+        if self.transform_algorithm in ("omp", "lars"):
+            from sklearn.decomposition import sparse_encode
+
+            return sparse_encode(
+                X, self.components_.astype(X.dtype), algorithm=self.transform_algorithm,
+                n_nonzero_coefs=self.transform_n_nonzero_coefs, alpha=self.transform_alpha,
+                n_jobs=self.n_jobs, positive=self.positive_code,
+            )  # fmt: skip
+        if self.transform_algorithm == "threshold":
+            products = X @ self.components_.T
+            size = np.maximum((products if self.positive_code else np.abs(products)), 0.0)
+            return np.sign(products) * np.maximum(size - self._alpha(), 0.0)
+        limits = Limits(tol=aim(float(self.tol)), max_iter=int(self.transform_max_iter))
         glm = describe(
-            self.components_.T, writable(X), "squares", l1=self.transform_alpha,
+            self.components_.T, writable(X), "squares", l1=self._alpha(),
             lower=0.0 if self.positive_code else -np.inf,
         )  # fmt: skip
         answer = solve_glm(glm, limits=limits, threads=thread_count(self.n_jobs))
-        warn_unless_solved(answer, limits.tol)
-        codes: Array = answer.x.astype(X.dtype, copy=False)
-        return codes
+        warn_unless_solved(answer, self.tol, stacklevel=4)
+        return answer.x
 
     def inverse_transform(self, codes: Any) -> Array:
         """Signals of codes.
@@ -158,12 +202,20 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """
         check_is_fitted(self)
         codes = check_array(codes, dtype=FLOATS)
+        if self.split_sign:
+            half = codes.shape[1] // 2
+            codes = codes[:, :half] - codes[:, half:]
         signals: Array = codes @ self.components_
         return signals
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
+        return int(self.components_.shape[0]) * (2 if self.split_sign else 1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _learned(self, X: Array) -> Array:
         import torch
@@ -177,3 +229,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         sparsity = min(self.n_nonzero, atoms, X.shape[1])
         learned = ksvd(torch.from_numpy(X.copy()), atoms, sparsity, seed=seed).atoms.numpy()
         return np.ascontiguousarray(learned.T)
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if scipy.sparse.issparse(X) else X

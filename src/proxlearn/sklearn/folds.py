@@ -14,11 +14,13 @@ Indices = npt.NDArray[np.intp]
 Fold = tuple[Indices, Indices]
 
 
-def split(cv: Any, X: Any, y: Any, classifier: bool = False) -> list[Fold]:
+def split(
+    cv: Any, X: Any, y: Any, arguments: dict[str, Any], classifier: bool = False
+) -> list[Fold]:
     """Indices of the samples to fit and of those held out, for each fold of `cv`."""
     from sklearn.model_selection import check_cv
 
-    folds = list(check_cv(cv, y, classifier=classifier).split(X, y))
+    folds = list(check_cv(cv, y, classifier=classifier).split(X, y, **arguments))
     if not folds:
         raise InputError("cv has no folds; expected at least one")
     return [(_indices(train), _indices(test)) for train, test in folds]
@@ -41,10 +43,9 @@ def training_weights(folds: Sequence[Fold], w: Array | None, m: int) -> Array:
     return weights
 
 
-def path_predictions(X: Any, answers: list[Answer], fold: int, test: Indices) -> Array:
-    """Predictions for the held-out samples of a fold with every answer of a path, (rows, K)."""
-    coefs = np.stack([answer.x[fold] for answer in answers], axis=1)
-    constants = np.array([answer.intercept[fold] for answer in answers])
+def path_predictions(X: Any, coefs: Array, constants: Array, test: Indices) -> Array:
+    """Predictions for held-out samples with coefficients (K, n) and constants (K,), (rows, K)."""
+    coefs = coefs.T
     support = np.flatnonzero(coefs.any(axis=1))
     if 2 * len(support) < len(coefs):
         # Fewer columns than X has: those with a non-zero coefficient for some value.
@@ -54,3 +55,9 @@ def path_predictions(X: Any, answers: list[Answer], fold: int, test: Indices) ->
         held_out = X[test]
     predictions: Array = np.asarray(held_out @ coefs) + constants
     return predictions
+
+
+def of_fold(answers: list[Answer], fold: int) -> tuple[Array, Array]:
+    """Coefficients (K, n) and constants (K,) of a fold in the answers of a path."""
+    coefs = np.stack([answer.x[fold] for answer in answers])
+    return coefs, np.array([answer.intercept[fold] for answer in answers])

@@ -3,117 +3,29 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
 
-from proxlearn.core.glm import describe
-from proxlearn.sklearn.fitting import (
-    Array,
-    limits_of,
-    linear_prediction,
-    require_ratio,
-    sample_weights,
-    thread_count,
-    validated,
-    warn_unless_solved,
-    writable,
-)
-from proxlearn.sklearn.folds import Fold, path_predictions, split, training_weights
-from proxlearn.sklearn.linear import ElasticNet
+from proxlearn.sklearn.fitting import Array, require_ratio
 from proxlearn.sklearn.regression_path import alpha_grid, enet_path, lasso_path
-from proxlearn.sklearn.ridge import path
+from proxlearn.sklearn.regressor import Penalty, feature_weights
+from proxlearn.sklearn.regressor_cv import RegressorCV
 
 
-class RegressorCV(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """The fit that LassoCV and ElasticNetCV share; `_ratios` says which shares of l1 are tried."""
+class SeparableCV(RegressorCV):
+    """What LassoCV and ElasticNetCV have in common: penalties and grids."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Choose alpha on held-out folds, then fit all samples.
-
-        Parameters
-        ----------
-        X : array or sparse matrix (m, n)
-            float32 and float64 in C or Fortran order, and CSC matrices, are used in place.
-        y : array (m,)
-        sample_weight : array (m,), optional
-            Weights >= 0, in the fits and in the errors on held-out samples.
-
-        Returns
-        -------
-        self
-        """
-        limits, ratios = limits_of(self), self._ratios()
-        X, y = validated(self, X, y, y_numeric=True)
-        y = writable(np.asarray(y, dtype=np.float64))
-        w = sample_weights(sample_weight, X.shape[0])
-        grids = np.stack([self._grid(X, y, w, ratio) for ratio in ratios])
-        folds = split(self.cv, X, y)
-        errors = np.stack(
-            [
-                self._errors(X, y, w, folds, ratio, grid)
-                for ratio, grid in zip(ratios, grids, strict=True)
-            ]
-        )
-        best = np.unravel_index(errors.mean(2).argmin(), grids.shape)
-        self.mse_path_ = np.squeeze(errors)
-        self.alphas_ = grids[0] if len(ratios) == 1 or np.ndim(self.alphas) else grids
-        self.alpha_, chosen_ratio = float(grids[best]), float(ratios[best[0]])
-        if hasattr(self, "l1_ratio"):
-            self.l1_ratio_ = chosen_ratio
-        chosen = ElasticNet(
-            self.alpha_, l1_ratio=chosen_ratio, fit_intercept=self.fit_intercept,
-            max_iter=limits.max_iter, tol=limits.tol, positive=self.positive,
-        ).fit(X, y, w, check_input=False)  # fmt: skip
-        self.coef_, self.intercept_ = chosen.coef_, chosen.intercept_
-        self.dual_gap_, self.n_iter_ = chosen.dual_gap_, chosen.n_iter_
-        return self
-
-    def predict(self, X: Any) -> Any:
-        """Predict targets.
-
-        Parameters
-        ----------
-        X : array or sparse matrix (m, n)
-
-        Returns
-        -------
-        array (m,)
-            X coef_ + intercept_.
-        """
-        return linear_prediction(self, X)
-
-    def _ratios(self) -> Array:
-        return np.ones(1)
+    def _penalty(self, features: int, ratio: float) -> Penalty:
+        weights = feature_weights(self.penalty_weights, features)
+        lower = 0.0 if self.positive else -np.inf
+        return {"l1": ratio * weights, "l2": (1.0 - ratio) * weights, "lower": lower}
 
     def _grid(self, X: Any, y: Array, w: Array | None, ratio: float) -> Array:
-        return alpha_grid(X, y, w, ratio, self.fit_intercept, self.eps, self.alphas, self.positive)
-
-    def _errors(
-        self, X: Any, y: Array, w: Array | None, folds: list[Fold], ratio: float, grid: Array
-    ) -> Array:
-        """Mean squared errors on held-out samples, (alphas, folds)."""
-        weights = training_weights(folds, w, X.shape[0])
-        glm = describe(
-            X, y, "squares", l1=ratio, l2=1.0 - ratio, lower=0.0 if self.positive else -np.inf,
-            sample_weight=weights, intercept=bool(self.fit_intercept),
-        )  # fmt: skip
-        # The loss is a sum and not a mean, so that each fold has its own multiple of alpha.
-        factors = grid[:, None] * weights.sum(axis=1)
-        limits = limits_of(self)
-        answers = path(glm, factors, limits, thread_count(self.n_jobs))
-        warn_unless_solved(answers, limits.tol, stacklevel=4)
-        errors = np.empty((len(grid), len(folds)))
-        for k, (_, test) in enumerate(folds):
-            missed = y[test, None] - path_predictions(X, answers, k, test)
-            errors[:, k] = np.average(missed**2, axis=0, weights=None if w is None else w[test])
-        return errors
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+        weights = feature_weights(self.penalty_weights, X.shape[1])
+        return alpha_grid(
+            X, y, w, ratio, self.fit_intercept, self.eps, self.alphas, self.positive, weights
+        )
 
 
-class LassoCV(RegressorCV):
+class LassoCV(SeparableCV):
     """`Lasso` with the alpha whose squared error on held-out folds is smallest.
 
     The path over alpha of each fold keeps the working set and its Gram matrix from one alpha to
@@ -148,23 +60,29 @@ class LassoCV(RegressorCV):
         Without effect: the solver draws no random numbers.
     selection : {"cyclic", "random"}, default="cyclic"
         Without effect, as for `random_state`.
+    penalty_weights : array (n,), optional
+        Weights >= 0 of the columns in the penalty, 1 by default; a column of weight 0 is not
+        penalised.
 
     Attributes
     ----------
-    alpha_ : float
-        The chosen alpha.
+    alpha_ : float or array (T,)
+        The chosen alpha, one for each target. The other attributes of the cross-validation have a
+        first axis of T targets, too, where there are several.
     alphas_ : array (K,)
         The values of alpha, largest first.
     mse_path_ : array (K, folds)
         Mean squared errors on the held-out samples.
-    coef_ : array (n,)
+    gap_path_ : array (K,) or (l1_ratios, K)
+        Largest relative duality gap over the folds, for each alpha.
+    coef_ : array (n,) or (T, n)
         Coefficients of the fit to all samples, in the precision of X.
-    intercept_ : float
+    intercept_ : float or array (T,)
         Its constant.
-    dual_gap_ : float
+    dual_gap_ : float or array (T,)
         Upper bound on the distance of its objective to the minimum.
-    n_iter_ : int
-        Its number of working sets, at least 1.
+    n_iter_ : int or list of int
+        Its number of working sets.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : array (n,)
@@ -198,6 +116,7 @@ class LassoCV(RegressorCV):
         positive: bool = False,
         random_state: Any = None,
         selection: str = "cyclic",
+        penalty_weights: Any = None,
     ):
         self.eps = eps
         self.alphas = alphas
@@ -212,9 +131,10 @@ class LassoCV(RegressorCV):
         self.positive = positive
         self.random_state = random_state
         self.selection = selection
+        self.penalty_weights = penalty_weights
 
 
-class ElasticNetCV(RegressorCV):
+class ElasticNetCV(SeparableCV):
     """`ElasticNet` with the alpha and l1_ratio whose squared error on held-out folds is smallest.
 
     The path over alpha of each fold keeps the working set and its Gram matrix from one alpha to
@@ -251,25 +171,31 @@ class ElasticNetCV(RegressorCV):
         Without effect: the solver draws no random numbers.
     selection : {"cyclic", "random"}, default="cyclic"
         Without effect, as for `random_state`.
+    penalty_weights : array (n,), optional
+        Weights >= 0 of the columns in the penalty, 1 by default; a column of weight 0 is not
+        penalised.
 
     Attributes
     ----------
-    alpha_ : float
-        The chosen alpha.
+    alpha_ : float or array (T,)
+        The chosen alpha, one for each target. The other attributes of the cross-validation have a
+        first axis of T targets, too, where there are several.
     l1_ratio_ : float
         The chosen share of l1.
     alphas_ : array (K,) or (l1_ratios, K)
         The values of alpha, largest first, for each share of l1.
     mse_path_ : array (K, folds) or (l1_ratios, K, folds)
         Mean squared errors on the held-out samples.
-    coef_ : array (n,)
+    gap_path_ : array (K,) or (l1_ratios, K)
+        Largest relative duality gap over the folds, for each alpha.
+    coef_ : array (n,) or (T, n)
         Coefficients of the fit to all samples, in the precision of X.
-    intercept_ : float
+    intercept_ : float or array (T,)
         Its constant.
-    dual_gap_ : float
+    dual_gap_ : float or array (T,)
         Upper bound on the distance of its objective to the minimum.
-    n_iter_ : int
-        Its number of working sets, at least 1.
+    n_iter_ : int or list of int
+        Its number of working sets.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : array (n,)
@@ -303,6 +229,7 @@ class ElasticNetCV(RegressorCV):
         positive: bool = False,
         random_state: Any = None,
         selection: str = "cyclic",
+        penalty_weights: Any = None,
     ):
         self.l1_ratio = l1_ratio
         self.eps = eps
@@ -318,6 +245,7 @@ class ElasticNetCV(RegressorCV):
         self.positive = positive
         self.random_state = random_state
         self.selection = selection
+        self.penalty_weights = penalty_weights
 
     def _ratios(self) -> Array:
         ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64))

@@ -1,16 +1,19 @@
 """Logistic regression with an l1, l2 or elastic net penalty, binary and multinomial."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from proxlearn.core.glm import Glm, Limits, describe
-from proxlearn.errors import unknown
+from proxlearn.errors import InputError, unknown
 from proxlearn.sklearn.classifier import LinearClassifier, labelled
 from proxlearn.sklearn.fitting import (
     Array,
+    aim,
     require_at_least,
     require_ratio,
+    warn_of_gap,
     warn_unless_solved,
 )
 from proxlearn.sklearn.ridge import solve
@@ -73,7 +76,7 @@ class LogisticRegression(LinearClassifier):
         Upper bound on the distance of the objective to its minimum; where C is infinite, of the
         loss alone.
     n_iter_ : array (1,)
-        Number of working sets, at least 1.
+        Number of working sets.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : array (n,)
@@ -140,30 +143,71 @@ class LogisticRegression(LinearClassifier):
         -------
         self
         """
-        limits = logistic_limits(self)
         C, ratio = self._strength()
+        limits = logistic_limits(self, np.isfinite(C))
         X, numbers, self.classes_, w = labelled(self, X, y, sample_weight)
-        if len(self.classes_) > 2:
+        if limits.max_iter == 0:
+            self._stay(X)
+        elif len(self.classes_) > 2:
             self._fit_multinomial(X, numbers, w, C, ratio)
-            return self
-        glm = binary(X, numbers, w, ratio, self.fit_intercept, 1.0 / C)
-        start = self.coef_ if self.warm_start and hasattr(self, "coef_") else None
-        answer = solve(glm, start, limits)
-        warn_unless_solved(answer, limits.tol)
-        self.coef_, self.intercept_ = answer.x, answer.intercept
-        self.dual_gap_ = float(answer.gap[0]) * (C if np.isfinite(C) else 1.0)
-        self.n_iter_ = np.maximum(answer.iterations, 1).astype(np.int32)
+        else:
+            glm = binary(X, numbers, w, ratio, self.fit_intercept, 1.0 / C)
+            answer = solve(glm, self._start(X.shape[1]), limits)
+            warn_unless_solved(answer, self.tol)
+            self.coef_, self.intercept_ = answer.x, answer.intercept
+            self.dual_gap_ = float(answer.gap[0]) * (C if np.isfinite(C) else 1.0)
+            self.n_iter_ = answer.iterations.astype(np.int32)
         return self
+
+    def _start(self, features: int) -> Array | None:
+        """Coefficients and intercept of the last fit, (1, n + 1), where they are asked for."""
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        if self.coef_.shape != (1, features):
+            return None
+        return np.column_stack([self.coef_, np.reshape(self.intercept_, (-1, 1))])
+
+    def _stay(self, X: Any) -> None:
+        """No iteration at all: coefficients of 0, or those of the last fit with `warm_start`."""
+        rows = 1 if len(self.classes_) == 2 else len(self.classes_)
+        if not (self.warm_start and hasattr(self, "coef_")):
+            self.coef_ = np.zeros((rows, X.shape[1]), dtype=X.dtype)
+            self.intercept_ = np.zeros(rows)
+        self.dual_gap_, self.n_iter_ = np.inf, np.zeros(1, dtype=np.int32)
+        warn_of_gap("MAX_ITER", np.inf, self.tol)
 
     def _strength(self) -> tuple[float, float]:
         """C and the share of l1, whichever way they are spelled."""
         if self.penalty not in PENALTIES:
             raise unknown("penalty", self.penalty, PENALTIES[1:])
         require_at_least(0, strict=True, C=1.0 if np.inf == self.C else self.C)
+        if self.penalty == "elasticnet" and self.l1_ratio is None:
+            raise InputError("l1_ratio must be specified when penalty is elasticnet.")
         ratio = 0.0 if self.l1_ratio is None else self.l1_ratio
         require_ratio(l1_ratio=ratio)
+        if self.penalty not in ("deprecated", "elasticnet"):
+            self._warn_of_contradictions()
         ratio = {"l1": 1.0, "l2": 0.0}.get(self.penalty, float(ratio))
         return (np.inf if self.penalty is None else float(self.C)), ratio
+
+    def _warn_of_contradictions(self) -> None:
+        """Warn, with scikit-learn's words, where `penalty` overrides `l1_ratio` or `C`."""
+        if self.l1_ratio is not None and 0 < self.l1_ratio < 1:
+            warnings.warn(
+                "l1_ratio parameter is only used when penalty is 'elasticnet'. Got "
+                f"(penalty={self.penalty})",
+                stacklevel=4,
+            )
+        elif self.penalty == "l2" and self.l1_ratio == 1:
+            warnings.warn(
+                f"Inconsistent values: penalty=l2 with l1_ratio={self.l1_ratio}. Use l1_ratio "
+                "only.",
+                stacklevel=4,
+            )
+        if self.penalty is None and self.C != 1.0:
+            warnings.warn(
+                "Setting penalty=None will ignore the C and l1_ratio parameters", stacklevel=4
+            )
 
     def _fit_multinomial(self, X: Any, numbers: Any, w: Array, C: float, ratio: float) -> None:
         from proxlearn.sklearn.multinomial import Multinomial
@@ -171,17 +215,18 @@ class LogisticRegression(LinearClassifier):
         model = Multinomial(X, numbers, len(self.classes_), w, ratio, self.fit_intercept)
         start = None
         if self.warm_start and hasattr(self, "coef_"):
-            start = model.design.solution(self.coef_, self.intercept_)
-        solution = model.fit(C, self.tol, max(1, int(self.max_iter)), start)
-        self.coef_, self.intercept_ = model.coefficients(solution)
-        self.dual_gap_ = model.gap(solution, C)
-        self.n_iter_ = solution.iterations.numpy().astype(np.int32)
+            start = np.column_stack([self.coef_, self.intercept_])
+        answer = model.fit(C, self.tol, int(self.max_iter), start)
+        self.coef_, self.intercept_ = model.coefficients(answer)
+        self.dual_gap_ = model.gap(answer, C)
+        self.n_iter_ = np.maximum(answer.iterations, 1).astype(np.int32)
 
 
-def logistic_limits(estimator: Any) -> Limits:
+def logistic_limits(estimator: Any, penalised: bool = True) -> Limits:
     """When a solve stops; no iteration at all is allowed, as in scikit-learn."""
     require_at_least(0, tol=estimator.tol, max_iter=estimator.max_iter)
-    return Limits(tol=float(estimator.tol), max_iter=int(estimator.max_iter))
+    tol = float(estimator.tol)
+    return Limits(aim(tol) if penalised else tol, int(estimator.max_iter))
 
 
 def binary(

@@ -1,13 +1,20 @@
 """LogisticRegressionCV: the weight of the penalty chosen on held-out folds."""
 
 import numbers
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.metadata_routing import UNUSED
 
 from proxlearn.errors import InputError, unknown
 from proxlearn.sklearn.classifier import LinearClassifier, labelled
+from proxlearn.sklearn.cv_defaults import (
+    scoring_of,
+    set_legacy_attributes,
+    wants_legacy_attributes,
+    warn_of_changing_defaults,
+)
 from proxlearn.sklearn.fitting import (
     Array,
     require_at_least,
@@ -15,12 +22,17 @@ from proxlearn.sklearn.fitting import (
     thread_count,
     warn_unless_solved,
 )
-from proxlearn.sklearn.folds import Fold, path_predictions, split, training_weights
+from proxlearn.sklearn.folds import Fold, split, training_weights
+from proxlearn.sklearn.held_out import accuracies, scores_of
 from proxlearn.sklearn.logistic import PENALTIES, LogisticRegression, binary, logistic_limits
 from proxlearn.sklearn.ridge import path, solve
+from proxlearn.sklearn.routing import routed, router
 
 Paths = tuple[Array, Array, npt.NDArray[np.int64]]
 """coefs (folds, Cs, rows, n + 1) with the intercept last, scores (folds, Cs), and iterations."""
+
+CERTAIN = -float(np.log(np.finfo(float).eps))
+"""The log-odds of a class that all samples of a fold have, beyond which float64 rounds to 1."""
 
 
 class LogisticRegressionCV(LinearClassifier):
@@ -33,8 +45,8 @@ class LogisticRegressionCV(LinearClassifier):
     ----------
     Cs : int or array, default=10
         Number of values from 1e-4 to 1e4, or the values.
-    l1_ratios : array, default=(0.0,)
-        Shares of the l1 norm in the penalty, from 0 to 1, among which one is chosen.
+    l1_ratios : array, default="warn"
+        Shares of the l1 norm in the penalty, from 0 to 1, among which one is chosen; 0 by default.
     fit_intercept : bool, default=True
         Whether a constant is fitted. It is never penalised.
     cv : int, splitter or iterable, optional
@@ -43,8 +55,9 @@ class LogisticRegressionCV(LinearClassifier):
         Without effect.
     penalty : {"l1", "l2", "elasticnet"}, optional
         The older way to say `l1_ratios=[1]`, `l1_ratios=[0]`, and `l1_ratios` as given.
-    scoring : str or callable, optional
-        A scorer of scikit-learn; accuracy by default.
+    scoring : str or callable, default="warn"
+        A scorer of scikit-learn; accuracy by default before its version 1.11, afterwards
+        "neg_log_loss".
     solver : str, default="lbfgs"
         Without effect: every penalty has the same solver.
     tol : float, default=1e-6
@@ -64,12 +77,15 @@ class LogisticRegressionCV(LinearClassifier):
         Without effect, since the intercept is not penalised.
     random_state : object, default=None
         Without effect: the solver draws no random numbers.
-    use_legacy_attributes : bool, default=False
+    use_legacy_attributes : bool, default="warn"
         Whether `scores_`, `coefs_paths_`, `n_iter_`, `C_` and `l1_ratio_` have the shapes of
-        scikit-learn before version 1.10, the first two as dictionaries by class.
+        scikit-learn before version 1.10, the first two as dictionaries by class. By default as in
+        the installed scikit-learn, which warns of the change in versions 1.8 and 1.9.
 
     Attributes
     ----------
+    The shapes below are those without `use_legacy_attributes`.
+
     classes_ : array (classes,)
         The labels.
     C_, l1_ratio_ : float
@@ -83,7 +99,7 @@ class LogisticRegressionCV(LinearClassifier):
     coefs_paths_ : array (folds, l1_ratios, Cs, rows, n + 1)
         Coefficients of every fit, with its intercept last where there is one.
     n_iter_ : array (folds, l1_ratios, Cs)
-        Numbers of working sets, at least 1.
+        Numbers of working sets.
     coef_ : array (1, n) or (classes, n)
         Coefficients of the fit to all samples.
     intercept_ : array (1,) or (classes,)
@@ -101,10 +117,15 @@ class LogisticRegressionCV(LinearClassifier):
     >>> from sklearn.preprocessing import scale
     >>> from proxlearn.sklearn import LogisticRegressionCV
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = LogisticRegressionCV(l1_ratios=[1.0], cv=5).fit(scale(X), y)
+    >>> model = LogisticRegressionCV(
+    ...     l1_ratios=[1.0], cv=5, scoring="accuracy", use_legacy_attributes=False
+    ... ).fit(scale(X), y)
     >>> model.scores_.shape, round(model.score(scale(X), y), 2)
     ((5, 1, 10), 0.99)
     """
+
+    # The weights of a score are the scorer's, not this estimator's own.
+    __metadata_request__score: ClassVar[dict[str, str]] = {"sample_weight": UNUSED}
 
     C_: Any
     l1_ratio_: Any
@@ -116,12 +137,12 @@ class LogisticRegressionCV(LinearClassifier):
         self,
         *,
         Cs: Any = 10,
-        l1_ratios: Any = (0.0,),
+        l1_ratios: Any = "warn",
         fit_intercept: bool = True,
         cv: Any = None,
         dual: bool = False,
         penalty: Any = "deprecated",
-        scoring: Any = None,
+        scoring: Any = "warn",
         solver: str = "lbfgs",
         tol: float = 1e-6,
         max_iter: int = 10_000,
@@ -131,7 +152,7 @@ class LogisticRegressionCV(LinearClassifier):
         refit: bool = True,
         intercept_scaling: float = 1.0,
         random_state: Any = None,
-        use_legacy_attributes: bool = False,
+        use_legacy_attributes: Any = "warn",
     ):
         self.Cs = Cs
         self.l1_ratios = l1_ratios
@@ -151,7 +172,7 @@ class LogisticRegressionCV(LinearClassifier):
         self.random_state = random_state
         self.use_legacy_attributes = use_legacy_attributes
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
         """Choose C and l1_ratio on held-out folds, then fit all samples.
 
         Parameters
@@ -161,21 +182,23 @@ class LogisticRegressionCV(LinearClassifier):
             Labels.
         sample_weight : array (m,), optional
             Weights >= 0, in the fits and in the scores.
+        **params
+            Arguments of the splitter and the scorer, where metadata routing is enabled.
 
         Returns
         -------
         self
         """
+        splitting, scoring = routed(self, "fit", sample_weight, params)
         logistic_limits(self)
+        warn_of_changing_defaults(self)
         self.l1_ratios_, self.Cs_ = self._ratios(), self._grid()
         X, numbers_, self.classes_, w = labelled(self, X, y, sample_weight)
-        folds = split(self.cv, X, numbers_, classifier=True)
+        folds = split(self.cv, X, numbers_, splitting, classifier=True)
         weights = training_weights(folds, w, X.shape[0])
-        self._require_classes(numbers_, weights)
         two = len(self.classes_) == 2
         paths_of = self._binary_paths if two else self._multinomial_paths
-        given = None if sample_weight is None else np.asarray(sample_weight)
-        paths = [paths_of(X, numbers_, weights, folds, given, ratio) for ratio in self.l1_ratios_]
+        paths = [paths_of(X, numbers_, weights, folds, scoring, ratio) for ratio in self.l1_ratios_]
         coefs, self.scores_, self.n_iter_ = (
             np.stack(parts, axis=1) for parts in zip(*paths, strict=True)
         )
@@ -184,11 +207,11 @@ class LogisticRegressionCV(LinearClassifier):
             self._refit(X, numbers_, w)
         else:
             self._average(coefs)
-        if self.use_legacy_attributes:
-            self._use_legacy_attributes()
+        if wants_legacy_attributes(self):
+            set_legacy_attributes(self)
         return self
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **score_params: Any) -> float:
         """The score of predictions by `scoring`, accuracy by default.
 
         Parameters
@@ -197,15 +220,24 @@ class LogisticRegressionCV(LinearClassifier):
         y : array (m,)
             Labels.
         sample_weight : array (m,), optional
+        **score_params
+            Arguments of the scorer, where metadata routing is enabled.
 
         Returns
         -------
         float
         """
+        _, arguments = routed(self, "score", sample_weight, score_params)
+        return float(self._get_scorer()(self, X, y, **arguments))
+
+    def _get_scorer(self) -> Any:
         from sklearn.metrics import get_scorer
 
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return float(get_scorer(self.scoring or "accuracy")(self, X, y, **given))
+        return get_scorer(scoring_of(self))
+
+    def get_metadata_routing(self) -> Any:
+        """Which arguments go to the splitter and the scorer, for scikit-learn's routing."""
+        return router(self, self.cv, self._get_scorer())
 
     def _ratios(self) -> Array:
         """The shares of l1, whichever way they are spelled."""
@@ -213,8 +245,13 @@ class LogisticRegressionCV(LinearClassifier):
             raise unknown("penalty", self.penalty, PENALTIES[1:-1])
         if self.penalty in ("l1", "l2"):
             return np.array([1.0 if self.penalty == "l1" else 0.0])
-        given = (0.0,) if self.l1_ratios is None else self.l1_ratios
-        ratios = np.atleast_1d(np.asarray(given, dtype=np.float64))
+        missing = self.l1_ratios is None or isinstance(self.l1_ratios, str)
+        if self.penalty == "elasticnet" and missing:
+            raise InputError(
+                "l1_ratios must be an array-like of numbers between 0 and 1; got "
+                f"(l1_ratios={self.l1_ratios!r})"
+            )
+        ratios = np.atleast_1d(np.asarray((0.0,) if missing else self.l1_ratios, dtype=np.float64))
         for ratio in ratios:
             require_ratio(l1_ratios=ratio)
         return ratios
@@ -229,37 +266,31 @@ class LogisticRegressionCV(LinearClassifier):
             raise InputError(f"Cs is {self.Cs!r}; expected a number of values, or some > 0")
         return Cs
 
-    def _require_classes(self, labels: Any, weights: Array) -> None:
-        """Every fold must fit samples of every class."""
-        C = len(self.classes_)
-        sums = np.stack([np.bincount(labels, weights=row, minlength=C) for row in weights])
-        if not (sums > 0).all():
-            raise InputError(f"a fold lacks one of the {C} classes; use fewer folds or another cv")
-
     def _binary_paths(
-        self, X: Any, labels: Any, weights: Array, folds: list[Fold], given: Any, ratio: float
+        self, X: Any, labels: Any, weights: Array, folds: list[Fold], scoring: Any, ratio: float
     ) -> Paths:
-        limits = logistic_limits(self)
-        glm = binary(X, labels, weights, ratio, self.fit_intercept)
-        threads = thread_count(self.n_jobs)
-        answers = path(glm, 1.0 / self.Cs_, limits, threads)
-        warn_unless_solved(answers, limits.tol, stacklevel=4)
-        coefs = np.stack([answer.x for answer in answers], axis=1)[:, :, None]
-        constants = np.stack([answer.intercept for answer in answers], axis=1)[..., None, None]
-        counts = np.stack([np.maximum(answer.iterations, 1) for answer in answers], axis=1)
-        coefs = np.concatenate([coefs, constants], axis=-1)
-        if self.scoring is None or (isinstance(self.scoring, str) and self.scoring == "accuracy"):
-            scores = np.empty(counts.shape)
-            for k, (_, test) in enumerate(folds):
-                right = (path_predictions(X, answers, k, test) > 0) == labels[test, None]
-                held_out = None if given is None else given[test]
-                scores[k] = np.average(right, axis=0, weights=held_out)
-        else:
-            scores = self._scores(X, labels, coefs, folds, given)
-        return coefs, scores, counts
+        coefs = np.zeros((len(folds), len(self.Cs_), 1, X.shape[1] + 1))
+        counts = np.zeros(coefs.shape[:2], dtype=np.int64)
+        both = self._with_both_classes(labels, weights, coefs)
+        if len(both):
+            glm = binary(X, labels, weights[both], ratio, self.fit_intercept)
+            answers = path(glm, 1.0 / self.Cs_, logistic_limits(self), thread_count(self.n_jobs))
+            warn_unless_solved(answers, self.tol, stacklevel=4)
+            coefs[both, :, 0, :-1] = np.stack([answer.x for answer in answers], axis=1)
+            coefs[both, :, 0, -1] = np.stack([answer.intercept for answer in answers], axis=1)
+            counts[both] = np.stack([answer.iterations for answer in answers], axis=1)
+        return coefs, self._scores(X, labels, coefs, folds, scoring), counts
+
+    def _with_both_classes(self, labels: Any, weights: Array, coefs: Array) -> Any:
+        """The folds to fit; those with samples of one class alone predict it with certainty."""
+        if not self.fit_intercept:
+            return np.arange(len(weights))
+        share = weights @ labels / weights.sum(axis=1)
+        coefs[share == 0, :, 0, -1], coefs[share == 1, :, 0, -1] = -CERTAIN, CERTAIN
+        return np.flatnonzero((share > 0) & (share < 1))
 
     def _multinomial_paths(
-        self, X: Any, labels: Any, weights: Array, folds: list[Fold], given: Any, ratio: float
+        self, X: Any, labels: Any, weights: Array, folds: list[Fold], scoring: Any, ratio: float
     ) -> Paths:
         from proxlearn.sklearn.multinomial import Multinomial
 
@@ -269,27 +300,19 @@ class LogisticRegressionCV(LinearClassifier):
         for k, row in enumerate(weights):
             model, start = Multinomial(X, labels, C, row, ratio, self.fit_intercept), None
             for i, value in enumerate(self.Cs_):
-                solution = model.fit(value, self.tol, max(1, int(self.max_iter)), start)
-                start = solution.x.numpy()
-                coefs[k, i, :, :-1], coefs[k, i, :, -1] = model.coefficients(solution)
-                counts[k, i] = int(solution.iterations)
-        return coefs, self._scores(X, labels, coefs, folds, given), counts
+                answer = model.fit(value, self.tol, int(self.max_iter), start)
+                coefs[k, i, :, :-1], coefs[k, i, :, -1] = model.coefficients(answer)
+                start, counts[k, i] = coefs[k, i], max(1, int(answer.iterations[0]))
+        return coefs, self._scores(X, labels, coefs, folds, scoring), counts
 
-    def _scores(self, X: Any, labels: Any, coefs: Array, folds: list[Fold], given: Any) -> Array:
-        """Scores of coefficients on held-out samples, (folds, Cs), by a scorer of scikit-learn."""
-        from sklearn.metrics import get_scorer
-
-        scorer = get_scorer(self.scoring or "accuracy")
+    def _scores(self, X: Any, labels: Any, coefs: Array, folds: list[Fold], scoring: Any) -> Array:
+        """Scores of coefficients on held-out samples, (folds, Cs)."""
+        name = scoring_of(self)
+        if isinstance(name, str) and name == "accuracy" and coefs.shape[2] == 1:
+            return accuracies(X, labels, coefs, folds, scoring.get("sample_weight"))
         fitted = LogisticRegression()
         fitted.classes_, fitted.n_features_in_ = self.classes_, X.shape[1]
-        scores = np.empty(coefs.shape[:2])
-        for k, (_, test) in enumerate(folds):
-            held_out, truth = X[test], self.classes_[labels[test]]
-            options = {} if given is None else {"sample_weight": given[test]}
-            for i in range(len(self.Cs_)):
-                fitted.coef_, fitted.intercept_ = coefs[k, i, :, :-1], coefs[k, i, :, -1]
-                scores[k, i] = scorer(fitted, held_out, truth, **options)
-        return scores
+        return scores_of(fitted, self._get_scorer(), X, labels, coefs, folds, scoring)
 
     def _refit(self, X: Any, labels: Any, w: Array) -> None:
         best = np.unravel_index(self.scores_.mean(0).argmax(), self.scores_.shape[1:])
@@ -299,14 +322,14 @@ class LogisticRegressionCV(LinearClassifier):
 
             classes = len(self.classes_)
             model = Multinomial(X, labels, classes, w, self.l1_ratio_, self.fit_intercept)
-            solution = model.fit(self.C_, self.tol, max(1, int(self.max_iter)))
-            self.coef_, self.intercept_ = model.coefficients(solution)
-            self.dual_gap_ = model.gap(solution, self.C_)
+            answer = model.fit(self.C_, self.tol, int(self.max_iter))
+            self.coef_, self.intercept_ = model.coefficients(answer)
+            self.dual_gap_ = model.gap(answer, self.C_)
             return
         limits = logistic_limits(self)
         glm = binary(X, labels, w, self.l1_ratio_, self.fit_intercept, 1.0 / self.C_)
         answer = solve(glm, limits=limits)
-        warn_unless_solved(answer, limits.tol, stacklevel=4)
+        warn_unless_solved(answer, self.tol, stacklevel=4)
         self.coef_, self.intercept_ = answer.x, answer.intercept
         self.dual_gap_ = float(answer.gap[0]) * self.C_
 
@@ -318,14 +341,3 @@ class LogisticRegressionCV(LinearClassifier):
         self.coef_, self.intercept_ = mean[:, :-1], mean[:, -1]
         self.C_, self.l1_ratio_ = float(self.Cs_[Cs].mean()), float(self.l1_ratios_[ratios].mean())
         self.dual_gap_ = float("nan")
-
-    def _use_legacy_attributes(self) -> None:
-        rows = self.coefs_paths_.shape[3]
-        names = self.classes_[1:] if rows == 1 else self.classes_
-        scores = self.scores_.swapaxes(1, 2)
-        paths = self.coefs_paths_.transpose(3, 0, 2, 1, 4)
-        self.scores_ = {name: scores.copy() for name in names}
-        self.coefs_paths_ = dict(zip(names, paths, strict=True))
-        self.n_iter_ = self.n_iter_.swapaxes(1, 2)[None]
-        self.C_ = np.full(rows, self.C_)
-        self.l1_ratio_ = np.full(rows, self.l1_ratio_)

@@ -1,9 +1,11 @@
 """Paths of least squares problems over alpha: `enet_path`, `lasso_path`, and their grid."""
 
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.utils.validation import check_array
 
 from proxlearn.core.glm import Limits, describe, path_glm
@@ -11,6 +13,7 @@ from proxlearn.errors import InputError
 from proxlearn.sklearn.fitting import (
     FLOATS,
     Array,
+    aim,
     require_at_least,
     require_ratio,
     warn_unless_solved,
@@ -37,6 +40,8 @@ def enet_path(
     max_iter: int = 10_000,
     random_state: Any = None,
     selection: str = "cyclic",
+    n_alphas: Any = None,
+    **params: Any,
 ) -> tuple[Any, ...]:
     """Coefficients of an elastic net without intercept, for falling values of alpha.
 
@@ -65,8 +70,10 @@ def enet_path(
         Largest duality gap, relative to the objective.
     max_iter : int, default=10000
         Largest number of working sets for each alpha.
-    precompute, Xy, copy_X, verbose, random_state, selection
+    precompute, Xy, copy_X, verbose, random_state, selection, do_screening
         Without effect; scikit-learn's function has them.
+    n_alphas : int, optional
+        An older name for a number of `alphas`.
 
     Returns
     -------
@@ -87,6 +94,10 @@ def enet_path(
     >>> coefs[:, 0].tolist()
     [2.0, 0.0]
     """
+    params.pop("do_screening", None)
+    if params:
+        raise InputError(f"Unexpected parameters in params: {', '.join(params)}")
+    alphas = alphas if n_alphas is None else n_alphas
     require_ratio(l1_ratio=l1_ratio)
     require_at_least(0, tol=tol)
     require_at_least(1, max_iter=max_iter)
@@ -101,12 +112,12 @@ def enet_path(
         X, y, "squares", l1=m * l1_ratio, l2=m * (1.0 - l1_ratio),
         lower=0.0 if positive else -np.inf, sample_weight=sample_weight,
     )  # fmt: skip
-    answers = path_glm(glm, grid, coef_init, Limits(tol, int(max_iter)))
+    answers = path_glm(glm, grid, coef_init, Limits(aim(tol) if grid.all() else tol, int(max_iter)))
     warn_unless_solved(answers, tol)
     coefs = np.stack([answer.x[0] for answer in answers], axis=1)
     gaps = np.array([answer.gap[0] / m for answer in answers])
     if return_n_iter:
-        return grid, coefs, gaps, [max(1, int(answer.iterations[0])) for answer in answers]
+        return grid, coefs, gaps, [int(answer.iterations[0]) for answer in answers]
     return grid, coefs, gaps
 
 
@@ -144,29 +155,65 @@ def alpha_grid(
     eps: float,
     alphas: Any,
     positive: bool,
+    weights: Any = 1.0,
 ) -> Array:
     """The values of alpha, largest first; an automatic grid begins where all coefficients are 0."""
+
+    def top() -> float:
+        if l1_ratio == 0:
+            raise InputError(
+                "Automatic alpha grid generation is not supported for l1_ratio=0. Please supply a "
+                "grid by providing your estimator with the appropriate `alphas=` argument."
+            )
+        return largest_push(X, y, w, fit_intercept, positive, weights) / l1_ratio
+
+    return falling_grid(alphas, eps, top)
+
+
+def falling_grid(alphas: Any, eps: float, top: Callable[[], float]) -> Array:
+    """The values of alpha that are given, or a number of them from `top` down to `eps` times it."""
     if alphas is not None and not isinstance(alphas, numbers.Integral):
-        values = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
-        if values.ndim != 1 or not len(values) or not (values > 0).all():
-            raise InputError(f"alphas is {alphas!r}; expected a number of values, or some")
-        return values
+        return _given_alphas(alphas)
     count = 100 if alphas is None else int(alphas)
     require_at_least(1, alphas=count)
     require_at_least(0, strict=True, eps=eps)
-    if l1_ratio == 0:
-        raise InputError(
-            "l1_ratio is 0, for which there is no automatic alpha grid: every alpha has non-zero "
-            "coefficients; give the values of alphas"
-        )
-    top = max(largest_push(X, y, w, fit_intercept, positive) / l1_ratio, 0.0)
-    if top <= np.finfo(np.float64).resolution:
+    largest = max(top(), 0.0)
+    if largest <= np.finfo(np.float64).resolution:
         return np.full(count, np.finfo(np.float64).resolution)
-    return np.geomspace(top, top * eps, count)
+    return np.geomspace(largest, largest * eps, count)
 
 
-def largest_push(X: Any, y: Array, w: Array | None, fit_intercept: bool, positive: bool) -> float:
-    """The largest weighted mean of x_j (y - mean y), or absolute value of one, over the columns."""
+def _given_alphas(alphas: Any) -> Array:
+    """Values of alpha that a user gives, validated and sorted."""
+    if np.ndim(alphas) != 1 or not len(alphas):
+        raise InputError(f"alphas is {alphas!r}; expected a number of values, or some values")
+    for index, alpha in enumerate(alphas):
+        name = f"alphas[{index}]"
+        if not isinstance(alpha, numbers.Real):
+            raise TypeError(f"{name} must be an instance of float, not {type(alpha).__name__}.")
+        if not float(alpha) >= 0 or alpha == np.inf:
+            raise InputError(f"{name} == {alpha}, must be >= 0.0.")
+    return np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
+
+
+def largest_push(
+    X: Any, y: Array, w: Array | None, fit_intercept: bool, positive: bool, weights: Any = 1.0
+) -> float:
+    """The largest weighted mean of x_j (y - mean y) / weight_j, or absolute value of one.
+
+    Columns of weight 0 are fitted first, since they are not penalised.
+    """
+    free = np.flatnonzero(np.broadcast_to(weights, X.shape[1]) == 0)
+    residual = _left_by(X[:, free], y, w, fit_intercept) if len(free) else y
+    push = correlations(X, residual, w, fit_intercept)
+    push = push if positive else np.abs(push)
+    if np.ndim(weights):
+        push = push[weights > 0] / weights[weights > 0]
+    return float(push.max(initial=0.0))
+
+
+def correlations(X: Any, y: Array, w: Array | None, fit_intercept: bool) -> Array:
+    """The weighted means of x_j (y - mean y), for every column, (n,)."""
     total = X.shape[0] if w is None else w.sum()
     residual = y - np.average(y, weights=w) if fit_intercept else y
     weighted = residual if w is None else w * residual
@@ -176,5 +223,15 @@ def largest_push(X: Any, y: Array, w: Array | None, fit_intercept: bool, positiv
         # The residual has mean 0 up to rounding, of which a column's mean makes more than a little.
         mean = X.mean(axis=0) if w is None else (w / total).astype(X.dtype) @ X
         push = push - np.asarray(mean).ravel() * float(weighted.sum())
-    largest: float = (push if positive else np.abs(push)).max() / total
-    return largest
+    found: Array = push / total
+    return found
+
+
+def _left_by(X: Any, y: Array, w: Array | None, fit_intercept: bool) -> Array:
+    """The residual of y after a least squares fit to columns X."""
+    dense = X.toarray() if scipy.sparse.issparse(X) else X
+    columns = np.column_stack([dense, np.ones(len(y))] if fit_intercept else [dense])
+    root = np.ones(len(y)) if w is None else np.sqrt(w)
+    found = np.linalg.lstsq(root[:, None] * columns, root * y)[0]
+    left: Array = y - columns @ found
+    return left

@@ -19,7 +19,9 @@ from scipy.optimize import minimize
 from scipy.special import entr, expit
 
 from proxlearn.core.glm import Answer, Glm, Limits, path_glm, solve_glm
+from proxlearn.core.single import of_problem
 from proxlearn.sklearn.fitting import Array
+from proxlearn.starts import automatic_start
 
 MANY_COLUMNS = 1000
 """From this number of columns on the core is not asked first.
@@ -41,21 +43,22 @@ def solve(glm: Glm, x0: Any = None, limits: Limits | None = None, threads: int =
     """Solve every problem of a `Glm`, as `solve_glm` does."""
     limits = Limits() if limits is None else limits
     if not _suits(glm):
-        return solve_glm(glm, x0, limits, threads)
+        start = automatic_start(glm) if x0 is None else None
+        return solve_glm(glm, x0, limits, threads, start=start)
     return _solve_all(glm, np.ones((1, glm.batch)), limits, x0)[0]
 
 
 def path(glm: Glm, factors: Array, limits: Limits, threads: int = 1) -> list[Answer]:
     """Solve with l1 and l2 multiplied by each of `factors` (K,) or (K, B), as `path_glm` does."""
     if not _suits(glm):
-        return path_glm(glm, factors, limits=limits, threads=threads)
+        return list(path_glm(glm, factors, limits=limits, threads=threads))
     factors = np.broadcast_to(np.reshape(factors, (len(factors), -1)), (len(factors), glm.batch))
     return _solve_all(glm, factors, limits)
 
 
 def _solve_all(glm: Glm, factors: Array, limits: Limits, x0: Any = None) -> list[Answer]:
     """Answers for the factors (K, B), each problem from its last solution."""
-    reduced = None
+    glm, reduced = glm.in_rows(), None
     if not scipy.sparse.issparse(glm.A) and glm.A.shape[0] < glm.A.shape[1]:
         Q, R = scipy.linalg.qr(glm.A.T.astype(np.float64, copy=False), mode="economic")
         m = glm.A.shape[0]
@@ -80,6 +83,7 @@ def _solve_all(glm: Glm, factors: Array, limits: Limits, x0: Any = None) -> list
 
 
 def _suits(glm: Glm) -> bool:
+    glm = glm.in_rows()
     if glm.A.shape[-1] < MANY_COLUMNS or glm.l1.any() or not glm.l2.flat[0] > 0:
         return False
     if (glm.l2 != glm.l2[:, :1]).any():
@@ -97,9 +101,7 @@ class _Problem:
     def __init__(self, glm: Glm, i: int):
         self.glm, self.squares = glm, glm.loss == "squares"
         self.A = glm.A.astype(np.float64, copy=False)
-        self.b, self.s, self.l2 = (
-            v[i if len(v) > 1 else 0] for v in (glm.b, glm.sample_weight, glm.l2)
-        )
+        self.b, self.s, self.l2 = (of_problem(v, i) for v in (glm.b, glm.sample_weight, glm.l2))
         self.n = self.A.shape[1]
         total, curvature = self.s.sum(), CURVATURE[glm.loss]
         square = self.A.multiply(self.A) if scipy.sparse.issparse(self.A) else np.square(self.A)

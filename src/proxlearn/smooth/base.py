@@ -1,7 +1,7 @@
 """What a smooth term f is, and the generalised linear models that most of them are."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -26,11 +26,27 @@ class Evaluation:
     """For f(x) = phi(A x): u = grad phi(A point), grad = A^T u; what a dual certificate needs."""
 
 
+@dataclass(frozen=True)
+class LinearLoss:
+    """A loss of A x that the compiled core knows."""
+
+    name: str
+    """In `proxlearn.core.losses.LOSSES`."""
+    A: Operator
+    b: Tensor
+    """(B, m)"""
+    options: dict[str, Tensor] = field(default_factory=dict)
+    """What else the loss takes, each (B,) or (1,)."""
+
+
 class Smooth(ABC):
     """A smooth convex f, one for each instance of a batch. Subclasses are frozen dataclasses."""
 
     gradients_are_free = False
     """True where f is constant: then a method that evaluates it has computed no gradient."""
+
+    curvature_is_bounded = True
+    """False where `lipschitz` holds only at points x with f(x) <= f(0)."""
 
     @property
     @abstractmethod
@@ -88,8 +104,8 @@ class Smooth(ABC):
         """The numbers that f consists of, each (batch or 1, ...)."""
         return leaves(self)
 
-    def linear_loss(self) -> tuple[str, Operator, Tensor] | None:
-        """The loss's name in `proxlearn.description`, with A and b; None where it has none."""
+    def linear_loss(self) -> LinearLoss | None:
+        """What the compiled core needs to know of this term; None where it does not know it."""
         return None
 
     def conjugate(self, e: Evaluation, s: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from proxlearn.operators import Operator
 from proxlearn.powers import extreme, times_power
-from proxlearn.smooth.base import GLM
+from proxlearn.smooth.base import GLM, LinearLoss
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class LeastSquares(GLM):
     def lipschitz(self) -> Tensor:
         return self.A.norm() ** 2
 
-    def linear_loss(self) -> tuple[str, Operator, Tensor]:
-        return "squares", self.A, self.b
+    def linear_loss(self) -> LinearLoss:
+        return LinearLoss("squares", self.A, self.b)
 
     def loss(self, z: Tensor) -> Tensor:
         return 0.5 * (z - self.b).square().sum(-1)

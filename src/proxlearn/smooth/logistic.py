@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from proxlearn.operators import Operator
-from proxlearn.smooth.base import GLM
+from proxlearn.smooth.base import GLM, LinearLoss
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Logistic(GLM):
     def lipschitz(self) -> Tensor:
         return self.A.norm() ** 2 / (4 if self.root is not None else 4 * self.m)
 
-    def linear_loss(self) -> tuple[str, Operator, Tensor] | None:
-        return ("logistic", self.A, self.b) if self.root is None else None
+    def linear_loss(self) -> LinearLoss | None:
+        return LinearLoss("logistic", self.A, self.b) if self.root is None else None
 
     def loss(self, z: Tensor) -> Tensor:
         # log(1 + e^z) - b z for b in {0, 1} is softplus of the margin against the label: no

@@ -4,11 +4,12 @@ from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from proxlearn.batch import SHARED
 from proxlearn.interior import Direction
 from proxlearn.operators import Operator
-from proxlearn.smooth.base import GLM
+from proxlearn.smooth.base import GLM, LinearLoss
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,19 @@ class Softmax(GLM):
     classes: int = field(metadata=SHARED)
     root: Tensor | None = None
     """Square roots of the weights of the samples, (B, 1, m) or (1, 1, m), > 0; None for 1/m."""
+
+    @classmethod
+    def of_labels(cls, A: Operator, labels: Tensor, classes: Tensor) -> "Softmax":
+        """The term of labels (B, m), numbers 0, ..., C-1, with C in `classes` (1,)."""
+        C = int(classes[0])
+        return cls(A, one_hot(labels.long(), C).mT.to(labels.dtype).contiguous(), C)
+
+    def linear_loss(self) -> LinearLoss | None:
+        whole = ((self.b == 0) | (self.b == 1)).all() and (self.b.sum(1) == 1).all()
+        if self.root is not None or not bool(whole):
+            return None
+        labels = self.b.argmax(1).to(self.b.dtype)
+        return LinearLoss("softmax", self.A, labels, {"classes": torch.tensor([self.classes])})
 
     @property
     def batch(self) -> int:

@@ -47,6 +47,8 @@ class TrainConfig:
     """'objective': the mean of F(y_k), the paper's. 'log-gap': the mean of
     log((F(y_k) - F*)/F* + floor), which weighs every decade of accuracy alike.
     'log-mean-gap': the logarithm after the mean over the problems, so that the slowest count.
+    'log-both-gaps': the mean of 'log-gap' and of the same with the certified gap, which is what
+    stops a solve; it lags behind where there are many coordinates and no columns to pick.
     'distance': |x_K - x*|^2 / |x*|^2 at the last iteration K of the segment, a supervised loss for
     the unrolled methods, with x* from `reference` iterations of FISTA with restart."""
     floor: float = 1e-6
@@ -117,6 +119,33 @@ class TrainConfig:
         """
         preset = {"rule": "pa", "loss": "objective", "schedule": "constant"}
         return cls(**{**preset, "horizon": 100, "warmup": 0, **changes})
+
+    @classmethod
+    def pictures(cls, **changes: Any) -> "TrainConfig":
+        """The settings for pictures behind operators, with these changes.
+
+        A minibatch has few problems, as each has thousands of coordinates; the loss counts the
+        certified gap as much as the objective.
+
+        >>> config = TrainConfig.pictures(steps=100)
+        >>> config.rule, config.loss, config.horizon
+        ('banded', 'log-both-gaps', 100)
+        """
+        preset: dict[str, Any] = {
+            "rule": "banded",
+            "loss": "log-both-gaps",
+            "steps": 186,
+            "batch": 6,
+            "horizon": 100,
+            "warmup": 80,
+            "lr": 5e-3,
+            "reference": 200,
+            "floor": 1e-5,
+            "validation": 4,
+            "validation_batches": 8,
+            "validate_every": 30,
+        }
+        return cls(**{**preset, **changes})
 
     def new_rule(self) -> Learnable:
         """The rule with fresh weights drawn from the seed."""

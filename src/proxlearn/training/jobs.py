@@ -29,6 +29,7 @@ def train_from_options(
     settings: Sequence[str],
     *,
     out: str,
+    data: str | None = None,
     resume: bool = False,
     device: str = "cpu",
     watch: Callable[[Report], None] | None = None,
@@ -41,10 +42,18 @@ def train_from_options(
     Returns the optimizer, or None on a rank that does not report, and the family.
     """
     chosen = sized(families.get(family), sizes)
+    if data is not None:
+        chosen = replace(chosen, folder=data)  # type: ignore[type-var]
     given = {name: value for name, value in options.items() if value is not None}
     given["settings"] = dict(_pair(text) for text in settings)
-    make = TrainConfig if given.get("rule", "compact") == "compact" else TrainConfig.paper
-    learned = train(chosen, make(**given), out=out, resume=resume, device=device, watch=watch)
+    rule = given.get("rule", "compact")
+    if rule == "compact":
+        config = TrainConfig(**given)
+    elif rule == "banded":
+        config = TrainConfig.pictures(**given)
+    else:
+        config = TrainConfig.paper(**given)
+    learned = train(chosen, config, out=out, resume=resume, device=device, watch=watch)
     reports = os.environ.get("RANK", "0") == "0"
     return (learned if reports else None), chosen
 
@@ -53,7 +62,7 @@ def compare_trained(
     name: str, learned: Learned, family: Family, count: int = 64, watch: Watch | None = None
 ) -> Comparison:
     """The trained rule beside FISTA with restart on fresh problems of its family."""
-    problem = family.sample(count, FRESH_SEED)
+    problem = family.of_split("test").sample(count, FRESH_SEED)
     named = {"fista-restart": optimizers.get("fista-restart"), Path(name).stem: learned}
     # Some members of wide families are not certified to the digits that `optimum` insists on.
     best = solve(problem.to(torch.float64), "fista-restart", tol=1e-9, max_iter=3000).objective

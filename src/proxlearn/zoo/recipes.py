@@ -2,7 +2,14 @@
 
 from dataclasses import replace
 
-from proxlearn.families import Family, GaussianLasso, GaussianLogistic, General, WideLogistic
+from proxlearn.families import (
+    Family,
+    GaussianLasso,
+    GaussianLogistic,
+    General,
+    Imaging,
+    WideLogistic,
+)
 from proxlearn.training import TrainConfig
 
 PAPER = TrainConfig.paper(schedule="cosine")
@@ -64,4 +71,5 @@ RECIPES: dict[str, tuple[Family, TrainConfig]] = {
         replace(WIDE, settings={"hidden": 24, "largest_log_p": 3.0}),
     ),
     "general": (General(), replace(WIDE, steps=240, warmup=100)),
+    "imaging": (Imaging(folder="bsds500"), TrainConfig.pictures()),
 }

@@ -1,0 +1,210 @@
+# An active-set method for the model of a separable penalty: it ends after finitely many steps.
+#
+# Sweeps and Newton steps on all active variables at once are fast where few variables change sides. Where
+# columns depend on each other and the penalty is small, many do, again and again. Here the active
+# variables are always independent and between two of their kinks. A step goes to the minimiser over them,
+# or to the first kink on the way, whose variable leaves; at the minimiser the variable that violates its
+# condition most enters. One that depends on the active ones replaces one of them.
+
+cdef enum:
+    MOST_STEPS = 200  # Steps of one solve, and twice as many as variables were active.
+
+
+cdef double DEPENDENT = 1e-10  # Part of a variable's curvature that the active ones must leave.
+
+
+cdef class ActiveSet:
+    """The active variables of a model, and a Cholesky factor of their Hessian."""
+
+    cdef Py_ssize_t room, a
+    cdef double *L           # (a, a), lower, columns of length `room`
+    cdef Py_ssize_t *items   # (a,): the active variables
+    cdef double *d           # (a + 1,): a direction
+    cdef double *product     # (k,): H times it
+    cdef Py_ssize_t width
+    cdef char *inside        # (k,): 1 for the active variables, 2 for those that cannot enter
+    cdef double *sign        # (k,): the side of 0 on which a variable with an l1 penalty is
+    cdef double next_look    # when to look for Ctrl-C again
+
+    def __dealloc__(self):
+        for pointer in (<size_t> self.L, <size_t> self.items, <size_t> self.d, <size_t> self.product,
+                        <size_t> self.inside, <size_t> self.sign):
+            free(<void *> <size_t> pointer)
+
+    cdef int begin(self, Py_ssize_t k, Py_ssize_t count) except -1 nogil:
+        """Empty, with room for `count` of k variables to be active."""
+        self.a = 0
+        if k > self.width:
+            self.width = k + k // 2
+            self.product = <double *> resized(self.product, self.width, sizeof(double))
+            self.inside = <char *> resized(self.inside, self.width, 1)
+            self.sign = <double *> resized(self.sign, self.width, sizeof(double))
+        memset(self.inside, 0, k)
+        return self.make_room(count)
+
+    cdef int make_room(self, Py_ssize_t count) except -1 nogil:
+        """Room for `count` active variables; those that are there stay."""
+        cdef Py_ssize_t room = count + count // 2 + 16, t
+        cdef double *L
+        if count <= self.room:
+            return 0
+        L = <double *> resized(NULL, room * room, sizeof(double))
+        for t in range(self.a):
+            memcpy(L + t * room, self.L + t * self.room, self.a * sizeof(double))
+        free(self.L)
+        self.L, self.room = L, room
+        self.items = <Py_ssize_t *> resized(self.items, room, sizeof(Py_ssize_t))
+        self.d = <double *> resized(self.d, room, sizeof(double))
+        return 0
+
+    cdef double pull(self, CoordinateModel M, Py_ssize_t p) noexcept nogil:
+        """Minus the derivative of the model on the side of 0 where variable p is."""
+        return M.c[p] - M.l2[p] * M.w[p] - M.l1[p] * self.sign[p]
+
+    cdef double end(self, CoordinateModel M, Py_ssize_t p, double d) noexcept nogil:
+        """The next kink of variable p in the direction of d."""
+        if d > 0:
+            return min(M.upper[p], 0.0) if self.sign[p] < 0 else M.upper[p]
+        return max(M.lower[p], 0.0) if self.sign[p] > 0 else M.lower[p]
+
+    cdef void move(self, CoordinateModel M, double part, Py_ssize_t count) noexcept nogil:
+        """Move the first `count` items by a part of the direction."""
+        cdef Py_ssize_t i
+        memset(self.product, 0, M.k * sizeof(double))
+        for i in range(count):
+            if self.d[i] != 0.0:
+                M.w[self.items[i]] += part * self.d[i]
+                axpy(part * self.d[i], M.H + self.items[i] * M.ld, self.product, M.k)
+        axpy(-1.0, self.product, M.c, M.k)
+
+    cdef Py_ssize_t first_kink(self, CoordinateModel M, Py_ssize_t count, double *part) noexcept nogil:
+        """The item that meets a kink first, before `part` of the direction, which is reduced; or -1."""
+        cdef Py_ssize_t i, p, who = -1
+        cdef double reach
+        for i in range(count):
+            p = self.items[i]
+            if self.d[i] == 0.0:
+                continue
+            reach = (self.end(M, p, self.d[i]) - M.w[p]) / self.d[i]
+            if reach < part[0]:
+                part[0], who = max(reach, 0.0), i
+        return who
+
+    cdef void leave(self, CoordinateModel M, Py_ssize_t i, double at) noexcept nogil:
+        """Item i stays at the kink `at`."""
+        cdef Py_ssize_t p = self.items[i]
+        cdef double change = at - M.w[p]
+        if change != 0.0:
+            axpy(-change, M.H + p * M.ld, M.c, M.k)
+            M.w[p] = at
+        self.inside[p] = 0
+        remove_variable(self.L, self.room, self.a, i)
+        memmove(self.items + i, self.items + i + 1, (self.a - 1 - i) * sizeof(Py_ssize_t))
+        self.a -= 1
+
+    cdef int enter(self, CoordinateModel M, Py_ssize_t p) except -1 nogil:
+        """Let variable p be active; one that depends on the others moves until one of them leaves."""
+        cdef Py_ssize_t i, who
+        cdef int a, one = 1, room
+        cdef double rest, part, slope, at
+        self.make_room(self.a + 1)
+        room = self.room
+        while True:
+            a = self.a
+            for i in range(a):
+                self.d[i] = M.H[p * M.ld + self.items[i]]
+            if a > 0:
+                dtrsv("L", "N", "N", &a, self.L, &room, self.d, &one)
+            rest = M.H[p * M.ld + p] + M.l2[p] - dot(self.d, self.d, a)
+            if rest > DEPENDENT * (M.H[p * M.ld + p] + M.l2[p]):
+                for i in range(a):
+                    self.L[i * room + a] = self.d[i]
+                self.L[a * room + a] = sqrt(rest)
+                self.items[a] = p
+                self.inside[p] = 1
+                self.a += 1
+                return 0
+            # Along this direction the model is linear.
+            if a > 0:
+                dtrsv("L", "T", "N", &a, self.L, &room, self.d, &one)
+            slope = self.pull(M, p)
+            for i in range(a):
+                self.d[i] = -self.d[i]
+                slope += self.pull(M, self.items[i]) * self.d[i]
+            self.d[a], self.items[a] = 1.0, p
+            if slope < 0.0:
+                for i in range(a + 1):
+                    self.d[i] = -self.d[i]
+            part = fabs(slope) / rest if rest > 0.0 else INFINITY
+            who = self.first_kink(M, a + 1, &part)
+            if not isfinite(part):
+                self.inside[p] = 2
+                return 0
+            at = self.end(M, self.items[who], self.d[who]) if who >= 0 else 0.0
+            self.move(M, part, a + 1)
+            if who < 0:
+                self.inside[p] = 2  # it stands at the minimum along the direction
+                return 0
+            if who == a:
+                axpy(M.w[p] - at, M.H + p * M.ld, M.c, M.k)
+                M.w[p] = at
+                return 0
+            self.leave(M, who, at)
+
+    cdef bint settle(self, CoordinateModel M) noexcept nogil:
+        """Go to the minimiser over the active variables; False where a kink was met on the way."""
+        cdef Py_ssize_t i, who
+        cdef int a = self.a, one = 1, room = self.room
+        cdef double part = 1.0
+        if a == 0:
+            return True
+        for i in range(a):
+            self.d[i] = self.pull(M, self.items[i])
+        dtrsv("L", "N", "N", &a, self.L, &room, self.d, &one)
+        dtrsv("L", "T", "N", &a, self.L, &room, self.d, &one)
+        who = self.first_kink(M, a, &part)
+        self.move(M, part, a)
+        if who >= 0:
+            self.leave(M, who, self.end(M, self.items[who], self.d[who]))
+        return who < 0
+
+    cdef double worst(self, CoordinateModel M, Py_ssize_t *who) noexcept nogil:
+        """The largest violation of a variable that is not active, and which; its side is noted."""
+        cdef Py_ssize_t p
+        cdef double worst = 0.0, e, up, down, w, side = 0.0
+        who[0] = -1
+        for p in range(M.k):
+            if self.inside[p]:
+                continue
+            w = M.w[p]
+            e = M.c[p] - M.l2[p] * w
+            up = e - (M.l1[p] if w >= 0 else -M.l1[p]) if w < M.upper[p] else 0.0
+            down = (M.l1[p] if w > 0 else -M.l1[p]) - e if w > M.lower[p] else 0.0
+            if max(up, down) > worst:
+                worst, who[0] = max(up, down), p
+                side = (1.0 if w >= 0 else -1.0) if up > down else (1.0 if w > 0 else -1.0)
+        if who[0] >= 0:
+            self.sign[who[0]] = side if M.l1[who[0]] > 0 else 0.0
+        return worst
+
+    cdef double solve(self, CoordinateModel M, double tol) except -1 nogil:
+        """Minimise the model until no condition is violated by more than tol, or for many steps."""
+        cdef Py_ssize_t p, count = M.collect(), steps, who = -1
+        cdef double worst = INFINITY
+        self.begin(M.k, count)
+        for p in range(M.k):
+            if not M.at_kink(p):
+                self.sign[p] = copysign(1.0, M.w[p]) if M.l1[p] > 0 else 0.0
+                self.enter(M, p)
+        for steps in range(MOST_STEPS + 2 * count):
+            if now() > self.next_look:
+                with gil:
+                    PyErr_CheckSignals()
+                self.next_look = now() + 0.1
+            if not self.settle(M):
+                continue
+            worst = self.worst(M, &who)
+            if worst <= tol:
+                break
+            self.enter(M, who)
+        return worst

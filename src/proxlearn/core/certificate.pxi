@@ -1,0 +1,261 @@
+# What is proven at x: objective, lower bound, gap.
+#
+# Bounds are computed in float64 from the dual point of x. It is scaled until it is feasible; before that it
+# is made orthogonal to unpenalised columns, and moved into the dual cone of one-sided constraints.
+
+
+cdef class Certified(Point):
+    """A point, and how far from optimal it can be."""
+
+    cdef Py_ssize_t free_count
+    cdef Py_ssize_t *free_ones  # positions of the unpenalised columns
+    cdef double *free_length
+    cdef double *free_step
+    cdef double *free_gram
+    cdef double *direction  # (m,): a strictly feasible direction of the dual, or NULL
+    cdef double *slope      # (n,): A^T (s direction)
+    cdef double *side       # (n,): 1 for columns with a lower bound alone, -1 for an upper one, else 0
+    cdef double *length     # (n,): |a_j|
+    cdef double *moved      # (n,): c at the dual point that was moved along it
+    cdef readonly double objective, bound, gap, worst, scale
+    cdef double rounding    # of a reduced problem, relative to (sum |x_j| norms_j + size)^2
+    cdef double size
+    cdef double *norms      # (n,), or NULL
+    cdef readonly double passes
+    cdef bint bounded  # True once a dual point was feasible
+
+    def __dealloc__(self):
+        for pointer in (<size_t> self.free_ones, <size_t> self.free_length, <size_t> self.free_step,
+                        <size_t> self.free_gram, <size_t> self.moved):
+            free(<void *> <size_t> pointer)
+
+    cdef int certify(self) except -1 nogil:
+        """Objective, dual bound and gap at x; c = A^T u for all columns."""
+        cdef Py_ssize_t p
+        cdef double largest
+        if not self.correlated:
+            self.A.predict(self.v, self.z)
+            self.f.differentiate(self.z)
+            if self.free_count > 0:
+                self.A.correlate_working(self.f.u, self.g)
+                self.balance()
+                self.A.correlate(self.f.u, self.c)
+                self.drop_rounding()
+            else:
+                self.A.correlate(self.f.u, self.c)
+                for p in range(self.A.k):
+                    self.g[p] = self.c[self.A.index[p]]
+            self.passes += 1
+            self.correlated = True
+        self.objective = self.penalised_value()
+        largest = self.r.survey(self.c, self.score, &self.scale)
+        for p in range(self.members):
+            self.score[self.member[p]] = 0.0
+        for p in range(self.A.k):
+            self.d[p] = self.c[self.A.index[p]]
+        self.worst = self.r.violations(self.A.index, self.v, self.d, self.A.k, NULL)
+        self.lower_bound(largest)
+        self.gap = max(self.objective - self.bound, 0.0) + self.hidden_by_rounding()
+        return 0
+
+    cdef bint is_exact(self) noexcept nogil:
+        """True where rounding does not change the objective of a reduced problem visibly.
+
+        That is the difference of squares like |b|^2, so it must not be small against them.
+        """
+        if self.norms == NULL:
+            return True
+        return self.hidden_by_rounding() <= 1e-9 * self.objective and self.objective >= 0.02 * self.size * self.size
+
+    cdef bint is_feasible(self, double tol) noexcept nogil:
+        """True where the residual itself, hardly scaled, is a dual point; asked of reduced problems.
+
+        Their bound is better than that of the scaled residual of the original problem, so that a gap
+        below the tolerance can leave conditions violated by much more than the tolerance.
+        """
+        cdef Py_ssize_t j
+        cdef double most = self.worst
+        if self.norms == NULL:
+            return True
+        for j in range(self.r.blocks):
+            most = max(most, self.score[j])
+        return most <= tol * self.scale
+
+    cdef double hidden_by_rounding(self) noexcept nogil:
+        """How far the objective and the bound of a reduced problem may be off."""
+        cdef Py_ssize_t p
+        cdef double total = self.size
+        if self.norms == NULL:
+            return 0.0
+        for p in range(self.A.k):
+            total += fabs(self.v[p]) * self.norms[self.A.index[p]]
+        return self.rounding * total * total
+
+    cdef void lower_bound(self, double largest) noexcept nogil:
+        """Raise the lower bound on F* to the dual value, where the dual point can be made feasible.
+
+        `largest` is the largest multiple of the dual point that is.
+        """
+        cdef double *c = self.c
+        cdef double t, value
+        if largest <= 0.0 and self.direction != NULL:
+            c = self.moved
+            self.move_inside(c)
+            largest = self.r.dual_scale(c)
+        t = self.f.best_scale(largest) if self.r.homogeneous else min(largest, 1.0)
+        if t > 0.0:
+            self.bounded = True
+            value = self.offset + self.f.dual_value(t) - (0.0 if self.r.homogeneous else self.r.conjugate(c, t))
+            if value > self.bound:
+                self.bound = value
+
+    cdef void move_inside(self, double *c) noexcept nogil:
+        """Move the dual point along the strictly feasible direction until it is feasible, with c.
+
+        It is moved beyond the boundary of the cone by what rounding may have taken from c, so
+        that every multiple of it is feasible, too.
+        """
+        cdef Py_ssize_t j, i
+        cdef double most = 0.0, excess, margin = 8.0 * DBL_EPSILON * sqrt(dot(self.f.u, self.f.u, self.m))
+        for j in range(self.n):
+            if self.side[j] != 0.0:
+                excess = self.side[j] * self.c[j] + margin * self.length[j]
+                most = max(most, excess / -(self.side[j] * self.slope[j]))
+        for i in range(self.m):
+            self.dz[i] = -most * self.direction[i]
+        self.f.shift(self.dz)
+        for j in range(self.n):
+            c[j] = self.c[j] + most * self.slope[j]
+        self.correlated = False  # the loss keeps the moved dual point
+
+    cdef bint is_stationary(self, double tol) noexcept nogil:
+        """True where the violations are at most tol times the gradient at 0, as vectors.
+
+        The gradient is that at x itself: the dual point of the bound may have been moved.
+        """
+        self.f.differentiate(self.z)
+        self.A.correlate(self.f.u, self.c)
+        self.passes += 1
+        self.correlated = False
+        return self.r.distance(self.x, self.c) <= tol * self.gradient_at_zero()
+
+    cdef double gradient_at_zero(self) noexcept nogil:
+        """The length of A^T u at predictions of 0."""
+        memset(self.dz, 0, self.m * sizeof(double))
+        self.f.differentiate(self.dz)
+        self.A.correlate(self.f.u, self.c)
+        self.passes += 1
+        return sqrt(dot(self.c, self.c, self.n))
+
+    cdef int list_free(self) except -1 nogil:
+        """List the positions of the unpenalised columns, and compute their lengths."""
+        cdef Py_ssize_t p, i, count = 0
+        for p in range(self.A.k):
+            count += self.r.is_free(self.A.index[p])
+        self.free_count = count
+        if count == 0:
+            return 0
+        self.free_ones = <Py_ssize_t *> resized(self.free_ones, count, sizeof(Py_ssize_t))
+        self.free_length = <double *> resized(self.free_length, count, sizeof(double))
+        self.free_step = <double *> resized(self.free_step, count, sizeof(double))
+        self.free_gram = <double *> resized(self.free_gram, count * count, sizeof(double))
+        i = 0
+        for p in range(self.A.k):
+            if self.r.is_free(self.A.index[p]):
+                self.free_ones[i] = p
+                i += 1
+        self.A.gram(NULL, self.free_ones, count, 0, self.free_gram, count)
+        for i in range(count):
+            self.free_length[i] = sqrt(self.free_gram[(i // self.A.tasks) * (count + 1)])
+        return 0
+
+    cdef int balance(self) except -1 nogil:
+        """Make the dual point orthogonal to the unpenalised columns Z, where r* is finite only at 0.
+
+        One Newton step on them, in the dual: u' = u - D Z w with Z' D Z w = Z' u, and once more
+        for the rounding of the first. The intercepts of several classes have a direction in which
+        nothing changes, and Z' u no part along it: a small ridge makes the matrix regular.
+        """
+        cdef Py_ssize_t i, again, at
+        cdef int T = self.A.tasks, ld = self.free_count, count = self.free_count // self.A.tasks, info = 1
+        cdef double *H = self.free_gram
+        cdef double ridge = 1e-15
+        self.f.curvature(self.D)
+        while info != 0 and ridge < 1e-8:
+            self.A.gram(self.D, self.free_ones, ld, 0, H, ld)
+            for i in range(count):
+                H[i * ld + i] += ridge * H[i * ld + i]
+                if H[i * ld + i] <= 0.0:
+                    H[i * ld + i] = 1.0
+            dpotrf("U", &count, H, &ld, &info)
+            ridge *= 10.0
+        if info != 0:
+            return 0
+        for again in range(2):
+            if again > 0:
+                self.A.correlate_working(self.f.u, self.d)
+            for i in range(ld):
+                at = (i % T) * count + i // T  # one right-hand side for each task
+                self.free_step[at] = (self.d if again > 0 else self.g)[self.free_ones[i]]
+            dpotrs("U", &count, &T, H, &ld, self.free_step, &count, &info)
+            memset(self.d, 0, self.A.k * sizeof(double))
+            for i in range(ld):
+                at = (i % T) * count + i // T
+                if not isfinite(self.free_step[at]):
+                    return 0
+                self.d[self.free_ones[i]] = self.free_step[at]
+            self.A.predict(self.d, self.dz)
+            self.f.shift(self.dz)
+        return 0
+
+    cdef void drop_rounding(self) noexcept nogil:
+        """Set c to 0 on the unpenalised columns where it is the rounding of a sum of m products."""
+        cdef Py_ssize_t i, j
+        cdef double size = sqrt(dot(self.f.u, self.f.u, self.m))
+        for i in range(self.free_count):
+            j = self.A.index[self.free_ones[i]]
+            if fabs(self.c[j]) <= 1e3 * DBL_EPSILON * self.free_length[i] * size:
+                self.c[j] = 0.0
+
+    cdef bint holds(self, double tol) noexcept nogil:
+        """True where x meets the tolerance, by its gap if one is known."""
+        return self.gap <= self.allowed(tol) if self.gap < INFINITY else self.is_stationary(tol)
+
+    cdef double allowed(self, double tol) noexcept nogil:
+        """The gap at which a problem is solved."""
+        return max(tol * fabs(self.objective), DBL_EPSILON * self.level)
+
+    cdef void round(self) noexcept nogil:
+        """Round x to float32, and certify what comes out with the bound that is there."""
+        cdef Py_ssize_t j, p
+        for j in range(self.n - self.A.intercept):
+            self.x[j] = <float> self.x[j]
+        for p in range(self.A.k):
+            self.v[p] = self.x[self.A.index[p]]
+        self.A.predict(self.v, self.z)
+        self.objective = self.penalised_value()
+        if self.gap < INFINITY:
+            self.gap = max(self.objective - self.bound, 0.0) + self.hidden_by_rounding()
+        self.correlated = False
+
+    def point_inside(self, inward):
+        """Take a direction into the interior of the dual cone: what `strictly_feasible` found."""
+        cdef double[::1] direction = inward.direction
+        cdef double[::1] slope = inward.slope
+        cdef double[::1] side = inward.side
+        cdef double[::1] length = inward.length
+        self.kept = inward
+        self.moved = <double *> resized(self.moved, self.n, sizeof(double))
+        self.direction, self.slope = &direction[0], &slope[0]
+        self.side, self.length = &side[0], &length[0]
+
+    def reduced(self, double offset, double[::1] norms, double size, double rounding, gram):
+        """The problem stands for another one: see reduction.py. `gram` is the Gram matrix of all columns."""
+        self.kept = (norms, gram)
+        self.level += offset - self.offset
+        self.offset, self.norms, self.size, self.rounding = offset, &norms[0], size, rounding
+        self.A.take_gram(gram)
+
+    def is_reduced(self):
+        """True where `reduced` was called."""
+        return self.norms != NULL

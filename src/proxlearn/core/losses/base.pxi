@@ -1,0 +1,79 @@
+# Smooth losses of the predictions z = A x.
+#
+#     f(x) = sum_i s_i phi(z_i; b_i)       s_i >= 0 are the weights of the samples
+#
+# A loss keeps the dual point that belongs to z. In a file of its own, a loss says its value,
+# its gradient (through the dual point u = -s phi'(z)), its curvature and its conjugate.
+
+
+cdef class Loss:
+    """Sum over the samples of s_i phi(z_i; b_i); a number s stands for m equal weights."""
+
+    cdef Py_ssize_t m
+    cdef double *s  # (m,): weights of the samples
+    cdef double *b  # (m,): targets or labels
+    cdef double *u  # (m,): the dual point, minus the derivative with respect to z
+    cdef bint quadratic  # True where the second-order model is the loss itself
+    cdef bint unit_weights  # True where all s_i are 1
+    cdef object kept
+
+    def __cinit__(self, b, s, **options):
+        cdef Py_ssize_t i
+        self.m, self.kept = len(b), (b, s)
+        self.b = vector(b, self.m)
+        self.u = <double *> resized(NULL, 2 * self.m, sizeof(double))
+        if isinstance(s, float):
+            self.s = self.u + self.m
+            fill(self.s, s, self.m)
+        else:
+            self.s = vector(s, self.m)
+        self.quadratic, self.unit_weights = False, True
+        for i in range(self.m):
+            if self.s[i] != 1.0:
+                self.unit_weights = False
+
+    def __dealloc__(self):
+        free(self.u)
+
+    def dual_point(self, const double[::1] z):
+        """u at predictions z (m,), as an array."""
+        cdef double[::1] out = np.empty(self.m)
+        self.differentiate(<double *> &z[0])
+        memcpy(&out[0], self.u, self.m * sizeof(double))
+        return np.asarray(out)
+
+    cdef void take_targets(self, double *b) noexcept nogil:
+        """Go on with other targets or labels."""
+        self.b = b
+
+    cdef double value(self, double *z, double *d, double t) noexcept nogil:
+        """f at predictions z + t d; d may be NULL."""
+        return 0.0
+
+    cdef void differentiate(self, double *z) noexcept nogil:
+        """Compute the dual point u at predictions z."""
+        pass
+
+    cdef void curvature(self, double *D) noexcept nogil:
+        """D_i = s_i phi''(z_i) where the dual point was computed last."""
+        pass
+
+    cdef void model_curvature(self, double *D) noexcept nogil:
+        """The curvature that the second-order model uses, where it is not that of the loss."""
+        self.curvature(D)
+
+    cdef double longest_step(self, double *d) noexcept nogil:
+        """The largest part of a step d of the predictions, at most 1, on which a model can be trusted."""
+        return 1.0
+
+    cdef void shift(self, double *v) noexcept nogil:
+        """Move the dual point by -D v: to first order, predictions z + v have this gradient."""
+        pass
+
+    cdef double dual_value(self, double scale) noexcept nogil:
+        """-sum_i s_i phi*(-scale u_i / s_i), the loss's part of the dual objective."""
+        return 0.0
+
+    cdef double best_scale(self, double largest) noexcept nogil:
+        """The multiple of u, between 0 and `largest`, at which the dual value is greatest."""
+        return min(largest, 1.0)

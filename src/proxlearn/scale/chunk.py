@@ -1,0 +1,244 @@
+"""One chunk of problems, solved with bits that do not depend on how all problems are divided.
+
+This module runs on the workers. It imports PyTorch only for kinds of problems that the compiled
+core does not cover.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from proxlearn import constructors, names
+from proxlearn.arrays import Matrix, to_matrix, to_numpy
+from proxlearn.checks import check_limits
+from proxlearn.core.glm import STATUSES, Part
+from proxlearn.errors import InputError, unknown
+from proxlearn.exact import solve_exactly
+from proxlearn.problem import Problem
+from proxlearn.solution import Solution
+from proxlearn.solver import in_core, solve
+
+Array = npt.NDArray[Any]
+Results = dict[str, Array]
+"""The arrays of `FIELDS` by name."""
+
+FIELDS: dict[str, str | None] = {
+    "x": None, "objective": "float64", "gap": "float64", "status": "int8", "iterations": "int32"
+}  # fmt: skip
+"""What a solve of many problems returns, with its type; x has the precision of A."""
+
+KINDS = {
+    ("squares", "l1"): "lasso",
+    ("squares", "elastic-net"): "elastic-net",
+    ("squares", "non-negative"): "nnls",
+    ("squares", "simplex"): "simplex-ls",
+    ("squares", "group-l1"): "group-lasso",
+    ("squares", "sparse-group-l1"): "sparse-group-lasso",
+    ("huber", "l1"): "huber",
+    ("logistic", "l1"): "logistic",
+    ("poisson", "l1"): "poisson",
+    ("softmax", "l1"): "softmax",
+}
+"""The kind of problem, by its loss and its penalty."""
+
+AXES = {"A": 3, "b": 2, "weights": 2, "groups": 2, "l1_weights": 2}
+AXES |= dict.fromkeys(["lam", "lam2", "delta", "radius", "classes", "l1_ratio"], 1)
+"""Dimensions of an array that has an entry a problem; with one less it is shared by all."""
+
+SHARED = ("groups", "classes")
+"""Never one a problem."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the answers depend on beside the arrays."""
+
+    kind: str
+    tol: float = 1e-6
+    max_iter: int = 1000
+    dtype: str | None = None
+
+    def check(self) -> None:
+        """Refuses what no arrays could make right."""
+        if self.kind not in names.KINDS:
+            raise unknown("kind of problem", self.kind, names.KINDS)
+        if self.dtype is not None and self.dtype not in names.DTYPES:
+            raise unknown("dtype", self.dtype, names.DTYPES)
+        check_limits(self.tol, self.max_iter)
+
+    def width(self, columns: int, classes: int | None) -> int:
+        """The length of x, for A with so many columns."""
+        return columns * (classes or 1)
+
+
+@dataclass
+class SharedMatrix:
+    """One A for all problems, validated, with what was computed from it alone.
+
+    A copy that Dask sends to another worker carries A only: the rest is computed there, once.
+    """
+
+    matrix: Matrix
+    kept: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, A: Any, dtype: str | None) -> "SharedMatrix":
+        """A (m, n), dense or sparse, in the precision asked for."""
+        return cls(to_matrix("A", _in_order(A)).in_precision("A", dtype))
+
+    def __reduce__(self) -> Any:
+        return _arrived, (self.matrix,)
+
+    def __sizeof__(self) -> int:
+        """For Dask, which weighs what a worker holds."""
+        values = self.matrix.values
+        return int(values.data.nbytes if hasattr(values, "indptr") else values.nbytes)
+
+
+def _in_order(value: Any) -> Any:
+    """An array in C order at an aligned address, where BLAS gives the same bits everywhere."""
+    if scipy.sparse.issparse(value):
+        if not hasattr(value, "indptr"):
+            return value
+        parts = (value.data, value.indices, value.indptr)
+        return type(value)(tuple(map(_in_order, parts)), shape=value.shape)
+    if isinstance(value, np.ndarray) and value.ndim:
+        return np.require(value, requirements=["C_CONTIGUOUS", "ALIGNED"])
+    return value
+
+
+def _arrived(matrix: Matrix) -> SharedMatrix:
+    """A that Dask has sent, out of a message that need not be aligned."""
+    return SharedMatrix(replace(matrix, values=_in_order(matrix.values)))
+
+
+def solve_chunk(
+    settings: Settings, arrays: dict[str, Any], own: frozenset[str], count: int, total: int
+) -> Results:
+    """Solve a chunk of problems.
+
+    Parameters
+    ----------
+    settings : Settings
+    arrays : dict
+        A, b and what else the kind's constructor takes. A that all problems share is a
+        `SharedMatrix`.
+    own : frozenset of str
+        The names of the arrays that have an entry for each problem of the chunk.
+    count : int
+        Number of problems in the chunk.
+    total : int
+        Number of all problems, of which these are a part.
+
+    Returns
+    -------
+    dict
+        The arrays of `FIELDS`.
+    """
+    with one_blas_thread():
+        arrays = {name: _in_order(value) for name, value in arrays.items()}
+        given = arrays
+        if count == 1 and total > 1:  # the core treats a single problem in another way
+            given = {k: np.repeat(v, 2, axis=0) if k in own else v for k, v in arrays.items()}
+        problem = _problem(settings, given)
+        if in_core(None, problem, tol=settings.tol, max_iter=settings.max_iter):
+            A = arrays["A"]
+            part = Part(total, A.kept if isinstance(A, SharedMatrix) else {})
+            found = solve_exactly(problem, None, settings.tol, settings.max_iter, None, 1, part)
+            return _results([found], count)
+        return _results([_alone(settings, arrays, own, i) for i in range(count)], count)
+
+
+def _problem(settings: Settings, arrays: dict[str, Any]) -> Problem:
+    options = {name: value for name, value in arrays.items() if name not in ("A", "b")}
+    A = arrays["A"]
+    shared = A if isinstance(A, SharedMatrix) else SharedMatrix.of(A, settings.dtype)
+    build = getattr(constructors, settings.kind.replace("-", "_"))
+    problem: Problem = build(shared.matrix, np.atleast_2d(arrays["b"]), **options)
+    return problem
+
+
+def _alone(settings: Settings, arrays: dict[str, Any], own: frozenset[str], i: int) -> Solution:
+    """Problem i by itself, where the core does not cover its kind."""
+    one = {name: v[i : i + 1] if name in own else v for name, v in arrays.items()}
+    problem = _problem(settings, one)
+    return solve(problem, tol=settings.tol, max_iter=settings.max_iter, threads=1)
+
+
+def _results(solutions: list[Solution], count: int) -> Results:
+    """The arrays of the first `count` problems."""
+    status = [STATUSES.index(str(s)) for found in solutions for s in found.status]
+    arrays: Results = {"status": np.array(status[:count], dtype=FIELDS["status"])}
+    for name, dtype in FIELDS.items():
+        if name != "status":
+            parts = [np.asarray(to_numpy(getattr(found, name))) for found in solutions]
+            arrays[name] = np.concatenate(parts)[:count].astype(dtype or parts[0].dtype, copy=False)
+    return {name: arrays[name] for name in FIELDS}
+
+
+class _Limit:
+    """How many solves are under way, and the limit on BLAS that the first of them has set."""
+
+    lock = threading.Lock()
+    users = 0
+    limiter: Any = None
+
+    @classmethod
+    def begin(cls) -> None:
+        cls.limiter = _controller().limit(limits=1, user_api="blas")
+
+    @classmethod
+    def end(cls) -> None:
+        cls.limiter.restore_original_limits()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS compute with one thread while any solve of this process is under way.
+
+    With several threads its sums end in other bits, and the chunks themselves keep all cores busy.
+    """
+    with _Limit.lock:
+        if _Limit.users == 0:
+            _in_new_thread(_Limit.begin)
+        _Limit.users += 1
+    try:
+        yield
+    finally:
+        with _Limit.lock:
+            _Limit.users -= 1
+            if _Limit.users == 0:
+                _in_new_thread(_Limit.end)
+
+
+def _in_new_thread(function: Callable[[], None]) -> None:
+    """Run a function in a thread of its own.
+
+    threadpoolctl lets one thread alone change the limit until that thread ends, and the solve that
+    ends last need not run in the thread of the first.
+    """
+    thread = threading.Thread(target=function)
+    thread.start()
+    thread.join()
+
+
+@cache
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def kind_of(loss: str, penalty: str) -> str:
+    """The kind of problem with this loss and penalty."""
+    if (loss, penalty) not in KINDS:
+        known = ", ".join(f"{one} with {other}" for one, other in KINDS)
+        raise InputError(f"loss {loss!r} with penalty {penalty!r}; expected one of: {known}")
+    return KINDS[loss, penalty]

@@ -1,0 +1,102 @@
+"""Least squares with coefficients that are not negative: NonNegativeLeastSquares."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from proxlearn.core.glm import Glm, path_glm
+from proxlearn.sklearn.fitting import Array, limits_of, validated
+from proxlearn.sklearn.regression_path import largest_push
+from proxlearn.sklearn.regressor import LeastSquaresRegressor
+
+VANISHING = 0.01 ** np.arange(1, 8)
+"""Weights of an l1 penalty that falls to 1e-14 times the smallest one whose solution is 0."""
+
+
+class NonNegativeLeastSquares(LeastSquaresRegressor):
+    """Linear regression with coefficients that are not negative.
+
+    The coefficients w and the intercept c minimise::
+
+        1/(2 sum_i s_i) sum_i s_i (y_i - x_i w - c)^2    subject to w >= 0
+
+    where s are the sample weights, all 1 by default. Where the columns of X have acute angles with
+    some direction the duality gap is at most `tol` times the objective. Elsewhere no gap is known:
+    `dual_gap_` is infinite, and `tol` bounds the violation of the optimality conditions relative
+    to the gradient at 0.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default=True
+        Whether c is fitted; it is 0 otherwise.
+    max_iter : int, default=10000
+        Largest number of working sets.
+    tol : float, default=1e-8
+        Largest duality gap, relative to the objective.
+
+    Attributes
+    ----------
+    coef_ : array (n,) or (T, n)
+        Coefficients, in float64.
+    sparse_coef_ : sparse matrix (1, n) or (T, n)
+        The same.
+    intercept_ : float or array (T,)
+        The constant c.
+    dual_gap_ : float or array (T,)
+        Upper bound on the distance of the objective to its minimum; may be infinite.
+    n_iter_ : int or list of int
+        Number of working sets.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : array (n,)
+        Their names, where all are strings.
+
+    Examples
+    --------
+    >>> from proxlearn.sklearn import NonNegativeLeastSquares
+    >>> model = NonNegativeLeastSquares(fit_intercept=False)
+    >>> model.fit([[1, 0], [0, 1], [0, 0]], [2, -1, 0]).coef_.tolist()
+    [2.0, 0.0]
+    """
+
+    def __init__(self, *, fit_intercept: bool = True, max_iter: int = 10_000, tol: float = 1e-8):
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the coefficients.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (m, n)
+            float64 in C or Fortran order, and CSC matrices of it, are used in place.
+        y : array (m,) or (m, T)
+            One target, or several, each of which is fitted on its own.
+        sample_weight : array (m,), optional
+            Weights >= 0; only their ratios matter.
+
+        Returns
+        -------
+        self
+        """
+        X, y = validated(self, X, y, y_numeric=True, multi_output=True)
+        # Where no gap is known the optimality conditions are the certificate, and coefficients
+        # that are rounded to float32 do not meet them.
+        X = X.astype(np.float64, copy=False)
+        return self._fit(X, y, sample_weight, {"lower": 0.0})
+
+    def _start(self, X: Any, y: Any, glm: Glm) -> Array | None:
+        """For wide data, the end of a path over an l1 penalty that all but vanishes.
+
+        Wide data have many solutions, and which of them the solver finds from 0 depends on
+        rounding. The path leads to the solution with the smallest sum of coefficients.
+        """
+        m, n = X.shape
+        if m >= n:
+            return None
+        weights = glm.in_rows().sample_weight[0]
+        pushes = [largest_push(X, b, weights, self.fit_intercept, True) for b in glm.b]
+        penalised = replace(glm, l1=np.full((1, n), max(m * max(pushes), np.finfo(float).tiny)))
+        return path_glm(penalised, VANISHING, limits=limits_of(self))[-1].x

@@ -1,0 +1,45 @@
+"""What scikit-learn's tests expect of their surroundings."""
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dropin.exceptions import DIFFERENCES, NOT_APPLICABLE
+
+# Classification with several classes takes minutes here: only `make dropin` runs those tests.
+collect_ignore = [] if os.environ.get("DROPIN") == "all" else ["test_logistic.py"]
+
+
+@pytest.fixture(params=[np.float32, np.float64])
+def global_dtype(request):
+    return request.param
+
+
+@pytest.fixture
+def global_random_seed():
+    return 42
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.parent != Path(__file__).parent:
+            continue
+        item.add_marker(pytest.mark.slow)  # there are hundreds
+        # Ours turns every warning into an error; scikit-learn's only these.
+        for kind in ("error::DeprecationWarning", "error::FutureWarning", "default"):
+            item.add_marker(pytest.mark.filterwarnings(kind))
+        for name, reason in NOT_APPLICABLE.items():
+            if re.fullmatch(name, item.name):
+                item.add_marker(pytest.mark.skip(reason=f"does not apply: {reason}"))
+        for name, reason in DIFFERENCES.items():
+            if re.fullmatch(name, item.name):
+                item.add_marker(pytest.mark.xfail(reason=f"differs: {reason}"))
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "thread_unsafe: a mark of scikit-learn's tests")
+    # scikit-learn's tests pass generators to `parametrize`, which pytest 10 will not accept.
+    config.addinivalue_line("filterwarnings", "ignore:Passing a non-Collection iterable")

@@ -1,0 +1,91 @@
+"""Starts by name: which optimizers are starts, and files of weights read without PyTorch."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+import proxlearn as pl
+from proxlearn.checkpoint import Learned, build, describe, weights
+from proxlearn.core.starts import CompactStart
+from proxlearn.errors import InputError
+from proxlearn.rules import CompactRule
+from proxlearn.starts import find_start
+from test_checkpoint import HOSTILE
+
+COMPACT = {"kind": "compact", "settings": {"hidden": 3}}
+
+
+def problem():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(20, 30))
+    return pl.lasso(A, A[:, 0], 0.5)
+
+
+def test_which_optimizers_are_starts():
+    compact = [name for name in pl.zoo.names() if isinstance(find_start(name), CompactStart)]
+    assert compact == [n for n in pl.zoo.names() if isinstance(pl.load(n).rule, CompactRule)]
+    assert {"lasso", "logistic", "general"} <= set(compact)
+    for name in ("lasso-pa", "ista", "adam", "no such name"):
+        assert find_start(name) is None
+    for optimizer in (pl.load("lasso-pa"), pl.Scheme(pl.rules.Fista()), CompactRule, object()):
+        assert find_start(optimizer) is None
+
+
+class Other(CompactRule):
+    """A rule of a user's own: whatever it does, the core would not do it."""
+
+
+def test_a_subclass_is_not_taken_for_the_rule():
+    rule = Other(CompactRule.Settings(), torch.Generator().manual_seed(0))
+    assert find_start(Learned(rule)) is None
+    assert pl.solve(problem(), Learned(rule)).engine == "torch"
+
+
+def test_a_file_gives_what_the_object_gives(tmp_path):
+    learned = Learned(build(COMPACT, torch.Generator().manual_seed(0)))
+    file = tmp_path / "mine.safetensors"
+    learned.save(file)
+    by_name, by_object = pl.solve(problem(), str(file)), pl.solve(problem(), learned)
+    assert by_name.engine == by_object.engine == "core"
+    np.testing.assert_array_equal(by_name.x, by_object.x)
+    for one, two in zip(find_start(str(file)).weights, find_start(learned).weights, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_a_file_that_was_written_again_is_read_again(tmp_path):
+    file, found = tmp_path / "mine.safetensors", []
+    for seed in (0, 1):
+        Learned(build(COMPACT, torch.Generator().manual_seed(seed))).save(file)
+        os.utime(file, ns=(seed, seed))
+        found.append(find_start(str(file)).weights[0])
+    assert not np.array_equal(*found)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_refused_in_the_same_words(name, tmp_path):
+    file = tmp_path / "hostile.safetensors"
+    HOSTILE[name][0](Learned(build(COMPACT), {}), file)
+    with pytest.raises(InputError) as expected:
+        pl.load(file)
+    with pytest.raises(InputError) as found:
+        pl.solve(problem(), str(file))
+    assert str(found.value) == str(expected.value)
+
+
+def test_half_precision_is_refused_in_one_line(tmp_path):
+    file, rule = tmp_path / "half.safetensors", build(COMPACT)
+    tensors = {key: t.bfloat16() for key, t in weights(rule).items()}
+    card = {"format": 1, "rule": describe(rule)}
+    save_file(tensors, file, {"proxlearn": json.dumps(card)})
+    with pytest.raises(InputError, match=r"half\.safetensors") as error:
+        pl.solve(problem(), str(file))
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_file_names_the_shipped_models():
+    with pytest.raises(InputError, match="neither a file nor a shipped model"):
+        pl.solve(problem(), "no-such.safetensors")
