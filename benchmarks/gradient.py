@@ -18,8 +18,8 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from proxlearn.operators import Dense
-from proxlearn.smooth import LeastSquares, Logistic
+from proxlearn.problems.operators import Dense
+from proxlearn.problems.smooth import LeastSquares, Logistic
 
 BAR = 1.3
 

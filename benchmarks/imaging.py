@@ -30,7 +30,7 @@ from typing import Any
 import torch
 
 import proxlearn as pl
-from proxlearn import families
+from proxlearn.training import families
 
 LEVELS = (1e-2, 1e-3, 1e-4)
 OURS, THEIRS = "imaging", "fista-restart"

@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.table import Table
 
 import proxlearn as pl
-from proxlearn.batch import detach
-from proxlearn.memory import keep_freed_memory
-from proxlearn.tensors import start_point
+from proxlearn.problems.batch import detach
+from proxlearn.problems.tensors import start_point
 from proxlearn.training.loop import Training
+from proxlearn.training.memory import keep_freed_memory
 from proxlearn.training.ranks import Ranks
 
 B, M, N, H, UNROLL = 64, 250, 500, 20, 20

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from proxlearn.penalties import L1
+from proxlearn.problems.penalties import L1
 
 ABS = L1(torch.ones(1, dtype=torch.float64))
 K = 1000

@@ -11,8 +11,8 @@ the rule then stops short of the minimiser. Seconds on one core.
 import argparse
 
 import proxlearn as pl
-from proxlearn.comparison import Comparison, compare
-from proxlearn.rules import ProximalPoint
+from proxlearn.evaluation.comparison import Comparison, compare
+from proxlearn.methods.rules import ProximalPoint
 
 FAMILY = pl.families.WeightedMedian(n=20)
 ITERATIONS = 300

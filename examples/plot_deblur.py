@@ -16,9 +16,9 @@ command ``proxlearn deblur photo.png --out sharp.png`` does the same for a file.
 import torch
 
 import proxlearn as pl
+from proxlearn.evaluation.report.stages import stages
 from proxlearn.imaging import Blur, gaussian_kernel
-from proxlearn.pictures import phantom
-from proxlearn.report.stages import stages
+from proxlearn.problems.pictures import phantom
 
 generator = torch.Generator().manual_seed(3)
 picture = phantom(128, generator)

@@ -12,9 +12,9 @@ The gaps below the pictures are certified.
 import torch
 
 import proxlearn as pl
+from proxlearn.evaluation.report.stages import stages
 from proxlearn.imaging import Mask
-from proxlearn.pictures import phantom
-from proxlearn.report.stages import stages
+from proxlearn.problems.pictures import phantom
 
 generator = torch.Generator().manual_seed(7)
 picture = phantom(128, generator)

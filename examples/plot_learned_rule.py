@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import torch
 
 import proxlearn as pl
-from proxlearn.rules.observed import Observed
+from proxlearn.methods.rules.observed import Observed
 
 problem = pl.families.GaussianLasso().sample(16, 1, dtype=torch.float64)
 ITERATIONS = 40

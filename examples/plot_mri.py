@@ -13,9 +13,9 @@ The first picture is what the measured lines alone give. The gaps below the othe
 import torch
 
 import proxlearn as pl
+from proxlearn.evaluation.report.stages import stages
 from proxlearn.imaging import Fourier
-from proxlearn.pictures import phantom
-from proxlearn.report.stages import stages
+from proxlearn.problems.pictures import phantom
 
 generator = torch.Generator().manual_seed(5)
 picture = phantom(128, generator)

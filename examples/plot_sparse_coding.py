@@ -18,7 +18,7 @@ import torch
 from sklearn.datasets import load_sample_image
 
 import proxlearn as pl
-from proxlearn.ksvd import ksvd
+from proxlearn.problems.ksvd import ksvd
 
 SIZE, COUNT = 8, 500
 

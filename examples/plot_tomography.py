@@ -13,9 +13,9 @@ The first picture is the back-projection of the data. The gaps below the others 
 import torch
 
 import proxlearn as pl
+from proxlearn.evaluation.report.stages import stages
 from proxlearn.imaging import projection
-from proxlearn.pictures import phantom
-from proxlearn.report.stages import stages
+from proxlearn.problems.pictures import phantom
 
 generator = torch.Generator().manual_seed(9)
 picture = phantom(128, generator)

@@ -13,8 +13,8 @@ rests where p_k grad f = -b_k. "pa" can only rest at a minimiser.
 import argparse
 
 import proxlearn as pl
-from proxlearn.comparison import Comparison, compare
-from proxlearn.lbfgs import lbfgs
+from proxlearn.evaluation.comparison import Comparison, compare
+from proxlearn.evaluation.lbfgs import lbfgs
 
 FAMILY = pl.families.GaussianLeastSquares(m=60, n=20, spread=3.0)
 ITERATIONS = 300

@@ -24,7 +24,7 @@ def pytest_collection_finish():
 @pytest.fixture(autouse=True)
 def no_progress_lines(monkeypatch):
     """What a command prints must not depend on how busy the machine is."""
-    monkeypatch.setattr("proxlearn.commands.progress.FIRST", float("inf"))
+    monkeypatch.setattr("proxlearn.cli.progress.FIRST", float("inf"))
 
 
 @pytest.fixture(scope="session")

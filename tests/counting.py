@@ -1,6 +1,6 @@
 """An operator that counts the products it passes on."""
 
-from proxlearn.operators import Operator
+from proxlearn.problems.operators import Operator
 
 
 class Counting(Operator):

@@ -9,8 +9,8 @@ import torch
 from hypothesis import strategies as st
 
 from contracts.problem_table import box, elastic_net, l1, least_squares, logistic
-from proxlearn.arrays import to_operator, to_positive, to_rows, to_weights
-from proxlearn.penalties import (
+from proxlearn.problems.arrays import to_operator, to_positive, to_rows, to_weights
+from proxlearn.problems.penalties import (
     L1,
     AbsoluteDeviation,
     Box,
@@ -21,8 +21,8 @@ from proxlearn.penalties import (
     Simplex,
     Zero,
 )
-from proxlearn.problem import Problem
-from proxlearn.smooth import Autograd, LeastSquares, Logistic, NoSmooth, Quadratic, Softmax
+from proxlearn.problems.problem import Problem
+from proxlearn.problems.smooth import Autograd, LeastSquares, Logistic, NoSmooth, Quadratic, Softmax
 
 C = 3
 EPS = np.finfo(np.float64).eps

@@ -4,8 +4,8 @@ from dataclasses import fields, is_dataclass
 
 import torch
 
-from proxlearn.operators import Operator
-from proxlearn.problem import Problem
+from proxlearn.problems.operators import Operator
+from proxlearn.problems.problem import Problem
 
 
 def leaves(obj):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 
 import proxlearn as pl
-from proxlearn.solution import History
+from proxlearn.solving.solution import History
 
 
 def solve(problem, *arguments, **options):

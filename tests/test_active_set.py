@@ -6,7 +6,7 @@ import torch
 from sklearn.datasets import load_breast_cancer
 
 import proxlearn as pl
-from proxlearn.polish import polish
+from proxlearn.solving.polish import polish
 
 
 def tiny_lam(count):

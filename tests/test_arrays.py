@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import proxlearn as pl
-from proxlearn.arrays import require_finite, to_operator, to_positive, to_rows, to_weights
 from proxlearn.errors import InputError
-from proxlearn.operators import Dense, MatrixFree, Sparse
-from proxlearn.tensors import start_point, to_tensor
+from proxlearn.problems.arrays import require_finite, to_operator, to_positive, to_rows, to_weights
+from proxlearn.problems.operators import Dense, MatrixFree, Sparse
+from proxlearn.problems.tensors import start_point, to_tensor
 
 LIKE = Dense(torch.ones(3, 4, dtype=torch.float32))
 

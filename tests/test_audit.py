@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import proxlearn as pl
-from proxlearn import audit
 from proxlearn.cli import main
-from proxlearn.scheme import Coefficients
+from proxlearn.evaluation import audit
+from proxlearn.methods.scheme import Coefficients
 
 RESCALED = {
     "gaussian-lasso": {"A", "b", "lam"},

@@ -20,7 +20,7 @@ from contest.roofline import roofline
 from contest.task import Task, relative_gap
 from contest.variant import EXACT, GRID, OURS, SINGLE, Peer, Variant
 
-from proxlearn.families import GaussianLasso, GaussianLogistic
+from proxlearn.training.families import GaussianLasso, GaussianLogistic
 
 LASSO, LOGISTIC = GaussianLasso(20, 30, 4), GaussianLogistic(60, 8, 3, lam=0.02)
 

@@ -9,9 +9,9 @@ import torch
 from safetensors.torch import save_file
 
 import proxlearn as pl
-from proxlearn.checkpoint import FORMAT, Learned, build, describe, weights
 from proxlearn.errors import InputError
-from proxlearn.rules import CompactRule
+from proxlearn.methods.checkpoint import FORMAT, Learned, build, describe, weights
+from proxlearn.methods.rules import CompactRule
 from training_worker import CONFIG, FAMILY
 
 

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from proxlearn.report import claims, parquet, verdicts
-from proxlearn.report.counts import Count, Results, first_below
-from proxlearn.report.verdicts import NO, ONLY, OPEN, PUBLISHED, RIGHT, YES
+from proxlearn.evaluation.report import claims, parquet, verdicts
+from proxlearn.evaluation.report.counts import Count, Results, first_below
+from proxlearn.evaluation.report.verdicts import NO, ONLY, OPEN, PUBLISHED, RIGHT, YES
 
 
 def falling(to, last=None, level=1e-6):

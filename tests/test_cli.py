@@ -13,9 +13,11 @@ import scipy.io
 import scipy.sparse
 
 import proxlearn as pl
-from proxlearn import audit, jobs, solver
 from proxlearn.cli import main
+from proxlearn.cli import solve_job as jobs
+from proxlearn.evaluation import audit
 from proxlearn.names import ENGINES
+from proxlearn.solving import solver
 
 rng = np.random.default_rng(0)
 A = rng.standard_normal((12, 8))

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 import proxlearn as pl
-from proxlearn.comparison import Comparison, Row, Run, compare, optimum
-from proxlearn.families import NAMES, GaussianLasso, GaussianLogistic
-from proxlearn.report import rows
+from proxlearn.evaluation.comparison import Comparison, Row, Run, compare, optimum
+from proxlearn.evaluation.report import rows
+from proxlearn.training.families import NAMES, GaussianLasso, GaussianLogistic
 
 SMALL = GaussianLasso(m=20, n=40, nonzeros=4)
 
@@ -70,7 +70,7 @@ def test_runs_are_those_of_solve():
 def test_blocks_change_nothing(monkeypatch):
     problem = SMALL.sample(5, 2, dtype=torch.float64)
     whole = compare(problem, ["fista"], max_iter=20)
-    monkeypatch.setattr("proxlearn.comparison.BLOCK", 2)
+    monkeypatch.setattr("proxlearn.evaluation.comparison.BLOCK", 2)
     blocks = compare(problem, ["fista"], max_iter=20)
     torch.testing.assert_close(blocks.optimum, whole.optimum, rtol=1e-11, atol=0)
     run = blocks.runs["fista"]
@@ -135,7 +135,7 @@ def test_objects_and_a_given_optimum():
 
 
 def test_a_watch_sees_every_iteration(monkeypatch):
-    monkeypatch.setattr("proxlearn.comparison.BLOCK", 2)
+    monkeypatch.setattr("proxlearn.evaluation.comparison.BLOCK", 2)
     seen = []
     compare(SMALL.sample(3, 0), ["ista"], max_iter=3, watch=lambda *event: seen.append(event))
     ista = [(what, done) for what, done, _ in seen if what.startswith("ista")]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from proxlearn import datasets
 from proxlearn.errors import InputError
+from proxlearn.problems import datasets
 
 LOADERS = {"ionosphere": (351, 34, 225), "spambase": (4601, 57, 1813)}
 

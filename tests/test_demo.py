@@ -8,12 +8,13 @@ import sys
 import pytest
 import torch
 
-from proxlearn import InputError, demo
+from proxlearn import InputError
 from proxlearn.cli import main
-from proxlearn.comparison import Comparison, Run
-from proxlearn.report import curves
-from proxlearn.report.results import from_comparison
-from proxlearn.report.tables import reached
+from proxlearn.evaluation import demo
+from proxlearn.evaluation.comparison import Comparison, Run
+from proxlearn.evaluation.report import curves
+from proxlearn.evaluation.report.results import from_comparison
+from proxlearn.evaluation.report.tables import reached
 
 
 @pytest.fixture(scope="module")

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 import proxlearn as pl
-from proxlearn import experiments
 from proxlearn.cli import main
-from proxlearn.report import claims, verdicts
-from proxlearn.report.counts import Results
-from proxlearn.zoo.recipes import RECIPES
+from proxlearn.evaluation import experiments
+from proxlearn.evaluation.report import claims, verdicts
+from proxlearn.evaluation.report.counts import Results
+from proxlearn.training.recipes import RECIPES
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 RESULTS = DOCS / "results"
@@ -98,7 +98,7 @@ def test_the_command_line_trains_with_the_defaults(tmp_path, monkeypatch):
         seen.append(config)
         raise pl.InputError("not trained here")
 
-    monkeypatch.setattr("proxlearn.training.jobs.train", stop)
+    monkeypatch.setattr("proxlearn.evaluation.training_job.train", stop)
     out = str(tmp_path / "mine.safetensors")
     for more in ([], ["--rule", "pa"]):
         assert main(["train", "gaussian-lasso", "--out", out, *more]) == 2

@@ -8,16 +8,22 @@ import pytest
 import torch
 
 import proxlearn as pl
-from proxlearn import experiments
-from proxlearn.checkpoint import Learned, build
 from proxlearn.errors import InputError
-from proxlearn.experiments import record, runner
-from proxlearn.experiments.base import Scale, Setting, label
-from proxlearn.experiments.reference import best_value
-from proxlearn.experiments.sources import TRAINING_NOTE
-from proxlearn.experiments.steps import STEPPED, both_steps, published, published_step, stepped
-from proxlearn.report import parquet
-from proxlearn.scheme import View
+from proxlearn.evaluation import experiments
+from proxlearn.evaluation.experiments import record, runner
+from proxlearn.evaluation.experiments.base import Scale, Setting, label
+from proxlearn.evaluation.experiments.reference import best_value
+from proxlearn.evaluation.experiments.sources import TRAINING_NOTE
+from proxlearn.evaluation.experiments.steps import (
+    STEPPED,
+    both_steps,
+    published,
+    published_step,
+    stepped,
+)
+from proxlearn.evaluation.report import parquet
+from proxlearn.methods.checkpoint import Learned, build
+from proxlearn.methods.scheme import View
 from tiny_experiment import LASSO, LOGISTIC, tiny
 
 ALL = [experiments.get(name) for name in experiments.NAMES]

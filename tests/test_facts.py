@@ -9,9 +9,10 @@ import pytest
 import torch
 
 import proxlearn as pl
-from proxlearn import datasets, families
-from proxlearn.rules import Fista
-from proxlearn.scheme import Scheme
+from proxlearn.methods.rules import Fista
+from proxlearn.methods.scheme import Scheme
+from proxlearn.problems import datasets
+from proxlearn.training import families
 
 
 def iterations(problem, optimizer, best, levels, max_iter):

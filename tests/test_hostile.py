@@ -12,11 +12,11 @@ from scipy.sparse.linalg import LinearOperator
 
 import proxlearn as pl
 from proxlearn.errors import InputError
-from proxlearn.operators import Dense
-from proxlearn.penalties import NonNegative
-from proxlearn.problem import Problem
-from proxlearn.smooth import Softmax
-from proxlearn.tolerance import allowed_gap
+from proxlearn.problems.operators import Dense
+from proxlearn.problems.penalties import NonNegative
+from proxlearn.problems.problem import Problem
+from proxlearn.problems.smooth import Softmax
+from proxlearn.problems.tolerance import allowed_gap
 
 RNG = np.random.default_rng(5)
 M, N = 30, 50

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 import proxlearn as pl
 from hostile_problems import Hostile, Plain, hostile
 from proxlearn.errors import InputError
-from proxlearn.tolerance import allowed_gap
+from proxlearn.problems.tolerance import allowed_gap
 
 TOL, MAX_ITER = 1e-6, 50
 TINY = 1e-290

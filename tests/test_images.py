@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from proxlearn import datasets
 from proxlearn.errors import InputError
+from proxlearn.problems import datasets
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 

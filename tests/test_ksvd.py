@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from proxlearn.errors import InputError
-from proxlearn.ksvd import ksvd
+from proxlearn.problems.ksvd import ksvd
 
 
 def planted(d=20, atoms=24, count=500, sparsity=2, noise=0.0, seed=0):

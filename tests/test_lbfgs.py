@@ -5,10 +5,10 @@ import torch
 from scipy.optimize import minimize
 
 import proxlearn as pl
-from proxlearn.comparison import compare
-from proxlearn.competitors import compare_named
-from proxlearn.families import GaussianLeastSquares, GaussianRidgeLogistic
-from proxlearn.lbfgs import lbfgs
+from proxlearn.evaluation.comparison import compare
+from proxlearn.evaluation.competitors import compare_named
+from proxlearn.evaluation.lbfgs import lbfgs
+from proxlearn.training.families import GaussianLeastSquares, GaussianRidgeLogistic
 
 SMOOTH = [GaussianLeastSquares(m=20, n=8), GaussianRidgeLogistic(m=40, n=8)]
 

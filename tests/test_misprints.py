@@ -3,8 +3,8 @@
 import torch
 
 import proxlearn as pl
-from proxlearn.rules import Nesterov
-from proxlearn.scheme import Scheme
+from proxlearn.methods.rules import Nesterov
+from proxlearn.methods.scheme import Scheme
 
 SMOOTH = pl.families.NAMES["gaussian-least-squares"](m=30, n=8)
 LASSO = pl.families.GaussianLasso(m=20, n=30, nonzeros=5)

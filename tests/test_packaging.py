@@ -148,7 +148,7 @@ def test_messages_name_packages_that_an_index_has():
     }
     here = {(file, package) for file, package in found if re.match(r"\.|dist/", package)}
     assert ("README.md", ".") in here
-    assert ("src/proxlearn/report/curves.py", "matplotlib") in found
+    assert ("src/proxlearn/evaluation/report/curves.py", "matplotlib") in found
     assert {package.lower() for _, package in found - here} <= known
 
 

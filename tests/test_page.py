@@ -11,10 +11,10 @@ import torch
 
 from proxlearn import InputError
 from proxlearn.cli import main
-from proxlearn.comparison import Comparison, Run
-from proxlearn.report import curves, page, parquet, results
-from proxlearn.report.counts import Results
-from proxlearn.report.results import Curve, Experiment, Method, Panel, from_comparison
+from proxlearn.evaluation.comparison import Comparison, Run
+from proxlearn.evaluation.report import curves, page, parquet, results
+from proxlearn.evaluation.report.counts import Results
+from proxlearn.evaluation.report.results import Curve, Experiment, Method, Panel, from_comparison
 
 HOSTILE = "</script><script>alert('1')</script><b title=\"x\">&amp; ${title}"
 VOID = {"meta", "br", "input"}

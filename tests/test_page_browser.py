@@ -10,9 +10,9 @@ import pytest
 
 import proxlearn as pl
 from browser import browser
-from proxlearn.comparison import compare
-from proxlearn.report import page, parquet
-from proxlearn.report.curves import COLOURS
+from proxlearn.evaluation.comparison import compare
+from proxlearn.evaluation.report import page, parquet
+from proxlearn.evaluation.report.curves import COLOURS
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,8 @@ import torch
 from sklearn.linear_model import enet_path, lasso_path
 
 import proxlearn as pl
-from proxlearn.paths import lam_max
-from proxlearn.penalties import Zero
+from proxlearn.problems.penalties import Zero
+from proxlearn.solving.paths import lam_max
 
 
 def data(m=60, n=120, batch=None, seed=0):

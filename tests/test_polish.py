@@ -6,8 +6,8 @@ import scipy.sparse
 import torch
 
 import proxlearn as pl
-from proxlearn.families import NAMES
-from proxlearn.polish import can_polish, polish
+from proxlearn.solving.polish import can_polish, polish
+from proxlearn.training.families import NAMES
 
 SIZES = {
     "gaussian-lasso": {"m": 60, "n": 120, "nonzeros": 12},

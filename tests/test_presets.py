@@ -9,19 +9,20 @@ import pytest
 import torch
 
 import proxlearn as pl
-from proxlearn import experiments, tuning, zoo
-from proxlearn.experiments import methods, presets, runner, trainings
-from proxlearn.experiments.base import FromFamily, Setting
-from proxlearn.experiments.presets import CORRECTED, PUBLISHED
-from proxlearn.experiments.steps import published_step
-from proxlearn.experiments.trainings import TRAININGS, Planned
-from proxlearn.optimizers import Adam
-from proxlearn.report import parquet
-from proxlearn.report.counts import Results
+from proxlearn import zoo
+from proxlearn.evaluation import experiments, tuning
+from proxlearn.evaluation.experiments import methods, presets, runner, trainings
+from proxlearn.evaluation.experiments.base import FromFamily, Setting
+from proxlearn.evaluation.experiments.presets import CORRECTED, PUBLISHED
+from proxlearn.evaluation.experiments.steps import published_step
+from proxlearn.evaluation.experiments.trainings import TRAININGS, Planned
+from proxlearn.evaluation.report import parquet
+from proxlearn.evaluation.report.counts import Results
+from proxlearn.methods.optimizers import Adam
 from proxlearn.training.loop import Training
 from proxlearn.training.ranks import Ranks
+from proxlearn.training.recipes import RECIPES
 from proxlearn.training.snapshot import describe_config
-from proxlearn.zoo.recipes import RECIPES
 from tiny_experiment import tiny
 
 SOURCE = Path(pl.__file__).parent

@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from proxlearn.cli import main
-from proxlearn.commands import progress
-from proxlearn.commands.progress import Estimate, spoken, watching
+from proxlearn.cli import main, progress
+from proxlearn.cli.progress import Estimate, spoken, watching
 
 SIZES = "--set m=20 --set n=30 --set nonzeros=3 --count 2 --max-iter 20"
 COMMANDS = {

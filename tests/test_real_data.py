@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import proxlearn as pl
-from proxlearn import datasets
+from proxlearn.problems import datasets
 
 PARTS = [0.5, 0.1, 0.01, 0.001]
 """Of lambda_max."""

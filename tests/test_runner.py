@@ -10,15 +10,15 @@ import pytest
 import torch
 
 import proxlearn as pl
-from proxlearn import experiments
-from proxlearn.checkpoint import Learned, build
 from proxlearn.cli import main
-from proxlearn.comparison import compare
 from proxlearn.errors import InputError
-from proxlearn.experiments import methods, record, runner
-from proxlearn.experiments.base import FromData, Scale, Setting
-from proxlearn.experiments.cache import _code, fingerprint
-from proxlearn.report import parquet
+from proxlearn.evaluation import experiments
+from proxlearn.evaluation.comparison import compare
+from proxlearn.evaluation.experiments import methods, record, runner
+from proxlearn.evaluation.experiments.base import FromData, Scale, Setting
+from proxlearn.evaluation.experiments.cache import _code, fingerprint
+from proxlearn.evaluation.report import parquet
+from proxlearn.methods.checkpoint import Learned, build
 from tiny_experiment import LASSO, LOGISTIC, tiny
 
 

@@ -7,9 +7,9 @@ import torch
 
 import proxlearn as pl
 from leaves import same
-from proxlearn.checkpoint import Learned, build
-from proxlearn.families import GaussianLasso, GaussianLogistic, GaussianNnls
-from proxlearn.safeguard import Safeguarded
+from proxlearn.methods.checkpoint import Learned, build
+from proxlearn.solving.safeguard import Safeguarded
+from proxlearn.training.families import GaussianLasso, GaussianLogistic, GaussianNnls
 
 PROBLEMS = {
     "lasso": lambda: GaussianLasso(m=60, n=120, nonzeros=12).sample(8, 3, dtype=torch.float64),
@@ -114,8 +114,8 @@ def test_instances_lose_trust_by_themselves():
 
 def _half_bad():
     """FISTA's weights for the first instance, steps that are far too long for the second."""
-    from proxlearn.rules import Fista
-    from proxlearn.scheme import Coefficients, Scheme
+    from proxlearn.methods.rules import Fista
+    from proxlearn.methods.scheme import Coefficients, Scheme
 
     class HalfBad(Fista):
         def __call__(self, view, memory):

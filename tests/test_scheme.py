@@ -8,8 +8,8 @@ import torch
 
 import proxlearn as pl
 import textbook
-from proxlearn import optimizers
-from proxlearn.scheme import Coefficients, Scheme
+from proxlearn.methods import optimizers
+from proxlearn.methods.scheme import Coefficients, Scheme
 
 B, M, N, LAM = 2, 15, 12, 0.3
 RNG = np.random.default_rng(1)

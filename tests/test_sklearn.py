@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from contracts.operator_table import gaussian, with_zeros
 from proxlearn.errors import InputError
-from proxlearn.operators import Sparse
+from proxlearn.problems.operators import Sparse
 from proxlearn.sklearn import (
     ElasticNet,
     ElasticNetCV,

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import proxlearn as pl
-from proxlearn.comparison import compare
-from proxlearn.families import GaussianLeastSquares, GaussianRidgeLogistic, WeightedMedian
+from proxlearn.evaluation.comparison import compare
+from proxlearn.training.families import GaussianLeastSquares, GaussianRidgeLogistic, WeightedMedian
 
 SOFTPLUS = {"activation": "softplus"}
 SMOOTH = {

@@ -9,11 +9,11 @@ import torch
 from safetensors.torch import save_file
 
 import proxlearn as pl
-from proxlearn.checkpoint import Learned, build, describe, weights
 from proxlearn.core.starts import CompactStart
 from proxlearn.errors import InputError
-from proxlearn.rules import CompactRule
-from proxlearn.starts import find_start
+from proxlearn.methods.checkpoint import Learned, build, describe, weights
+from proxlearn.methods.rules import CompactRule
+from proxlearn.solving.starts import find_start
 from test_checkpoint import HOSTILE
 
 COMPACT = {"kind": "compact", "settings": {"hidden": 3}}

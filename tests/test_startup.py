@@ -123,8 +123,11 @@ def test_wrong_arguments_are_refused_before_anything_heavy_is_imported(tmp_path)
 
 def test_the_light_lists_of_names_are_those_of_the_registries():
     """What is registered and not listed would be refused; what is only listed would fail late."""
-    from proxlearn import constructors, experiments, families, optimizers, tuning
-    from proxlearn.rules.recurrent import VARIANTS
+    from proxlearn.evaluation import experiments, tuning
+    from proxlearn.methods import optimizers
+    from proxlearn.methods.rules.recurrent import VARIANTS
+    from proxlearn.problems import constructors
+    from proxlearn.training import families
 
     assert tuple(families.NAMES) == names.FAMILIES
     assert tuple(optimizers.NAMES) == names.OPTIMIZERS

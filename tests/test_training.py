@@ -11,11 +11,11 @@ import pytest
 import torch
 
 import proxlearn as pl
-from proxlearn.checkpoint import describe, read_tensors, weights, write_tensors
 from proxlearn.errors import InputError
-from proxlearn.operators import Dense
-from proxlearn.penalties import L1
-from proxlearn.smooth import LeastSquares
+from proxlearn.methods.checkpoint import describe, read_tensors, weights, write_tensors
+from proxlearn.problems.operators import Dense
+from proxlearn.problems.penalties import L1
+from proxlearn.problems.smooth import LeastSquares
 from proxlearn.training import snapshot
 from proxlearn.training.loop import Training
 from proxlearn.training.ranks import Ranks

@@ -7,11 +7,11 @@ import pytest
 
 import proxlearn as pl
 from leaves import same
-from proxlearn import competitors, tuning
 from proxlearn.cli import main
-from proxlearn.comparison import compare, optimum
-from proxlearn.optimizers import Adam
-from proxlearn.zoo.results import TEST_SEED
+from proxlearn.evaluation import competitors, tuning
+from proxlearn.evaluation.comparison import compare, optimum
+from proxlearn.evaluation.model_results import TEST_SEED
+from proxlearn.methods.optimizers import Adam
 
 SMALL = pl.families.GaussianLasso(m=10, n=20, nonzeros=2)
 RECORDS = sorted(tuning._RECORDS.glob("*.json"))

@@ -6,10 +6,10 @@ import pytest
 
 import proxlearn as pl
 from proxlearn import zoo
-from proxlearn.comparison import compare
+from proxlearn.evaluation.comparison import compare
+from proxlearn.evaluation.model_results import LEVELS, TESTS, suite_of
+from proxlearn.training.recipes import LOW_LAMBDA, RECIPES
 from proxlearn.training.snapshot import completed, describe_config, describe_family
-from proxlearn.zoo.recipes import LOW_LAMBDA, RECIPES
-from proxlearn.zoo.results import LEVELS, TESTS, suite_of
 
 REQUIRED = {"name", "command", "licence", "rule", "family", "config", "status", "training",
             "versions", "results", "format"}  # fmt: skip

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from proxlearn import families
-from proxlearn.experiments.base import Experiment, FromFamily, Scale, Setting
+from proxlearn.evaluation.experiments.base import Experiment, FromFamily, Scale, Setting
+from proxlearn.training import families
 
 LASSO = FromFamily(families.GaussianLasso(m=10, n=20, nonzeros=2), "tiny LASSO")
 LOGISTIC = FromFamily(families.GaussianLogistic(m=30, n=6, nonzeros=3), "tiny logistic")

@@ -9,7 +9,7 @@ from contest.peers import peers
 from contest.race import Course, Entry, Say, race
 from contest.rows import TIMED, TRIAL, drawn
 from contest.variant import Peer
-from proxlearn.families import GaussianLasso
+from proxlearn.training.families import GaussianLasso
 
 BASE = GaussianLasso(m=125, n=250, nonzeros=12)
 COUNT, TRIALS, TARGET, DOUBLINGS = 32, 8, 1e-6, 4

@@ -9,9 +9,9 @@ import torch
 
 from contest.race import Course
 from contest.task import Task
-from proxlearn import datasets
-from proxlearn.families import Family, GaussianLasso, GaussianLogistic
-from proxlearn.ksvd import ksvd
+from proxlearn.problems import datasets
+from proxlearn.problems.ksvd import ksvd
+from proxlearn.training.families import Family, GaussianLasso, GaussianLogistic
 
 TIMED, TRIAL = 0, 1
 """Seeds of the timed problems and of those of the calibration."""

@@ -10,79 +10,83 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from proxlearn import families as families
     from proxlearn import imaging as imaging
-    from proxlearn import operators as operators
-    from proxlearn import optimizers as optimizers
-    from proxlearn import penalties as penalties
-    from proxlearn import rules as rules
     from proxlearn import scale as scale
-    from proxlearn import smooth as smooth
-    from proxlearn.checkpoint import Learned as Learned
-    from proxlearn.checkpoint import load as load
-    from proxlearn.comparison import Comparison as Comparison
-    from proxlearn.comparison import compare as compare
-    from proxlearn.comparison import optimum as optimum
-    from proxlearn.constructors import elastic_net as elastic_net
-    from proxlearn.constructors import group_lasso as group_lasso
-    from proxlearn.constructors import huber as huber
-    from proxlearn.constructors import lasso as lasso
-    from proxlearn.constructors import logistic as logistic
-    from proxlearn.constructors import multitask_lasso as multitask_lasso
-    from proxlearn.constructors import nnls as nnls
-    from proxlearn.constructors import poisson as poisson
-    from proxlearn.constructors import prepare as prepare
-    from proxlearn.constructors import simplex_ls as simplex_ls
-    from proxlearn.constructors import softmax as softmax
-    from proxlearn.constructors import sparse_group_lasso as sparse_group_lasso
     from proxlearn.errors import InputError as InputError
+    from proxlearn.evaluation.comparison import Comparison as Comparison
+    from proxlearn.evaluation.comparison import compare as compare
+    from proxlearn.evaluation.comparison import optimum as optimum
     from proxlearn.imaging import sparse_recovery as sparse_recovery
-    from proxlearn.paths import path as path
-    from proxlearn.problem import Problem as Problem
-    from proxlearn.scheme import Coefficients as Coefficients
-    from proxlearn.scheme import Scheme as Scheme
-    from proxlearn.solution import Solution as Solution
-    from proxlearn.solution import SolutionPath as SolutionPath
-    from proxlearn.solution import Status as Status
-    from proxlearn.solver import solve as solve
+    from proxlearn.methods import optimizers as optimizers
+    from proxlearn.methods import rules as rules
+    from proxlearn.methods.checkpoint import Learned as Learned
+    from proxlearn.methods.checkpoint import load as load
+    from proxlearn.methods.scheme import Coefficients as Coefficients
+    from proxlearn.methods.scheme import Scheme as Scheme
+    from proxlearn.problems import operators as operators
+    from proxlearn.problems import penalties as penalties
+    from proxlearn.problems import smooth as smooth
+    from proxlearn.problems.constructors import elastic_net as elastic_net
+    from proxlearn.problems.constructors import group_lasso as group_lasso
+    from proxlearn.problems.constructors import huber as huber
+    from proxlearn.problems.constructors import lasso as lasso
+    from proxlearn.problems.constructors import logistic as logistic
+    from proxlearn.problems.constructors import multitask_lasso as multitask_lasso
+    from proxlearn.problems.constructors import nnls as nnls
+    from proxlearn.problems.constructors import poisson as poisson
+    from proxlearn.problems.constructors import prepare as prepare
+    from proxlearn.problems.constructors import simplex_ls as simplex_ls
+    from proxlearn.problems.constructors import softmax as softmax
+    from proxlearn.problems.constructors import sparse_group_lasso as sparse_group_lasso
+    from proxlearn.problems.problem import Problem as Problem
+    from proxlearn.solving.paths import path as path
+    from proxlearn.solving.solution import Solution as Solution
+    from proxlearn.solving.solution import SolutionPath as SolutionPath
+    from proxlearn.solving.solution import Status as Status
+    from proxlearn.solving.solver import solve as solve
     from proxlearn.training import TrainConfig as TrainConfig
+    from proxlearn.training import families as families
     from proxlearn.training import train as train
 
 __version__ = "0.1.0"
 
 _HOME = {
     "InputError": "errors",
-    "Problem": "problem",
-    "Comparison": "comparison",
-    "compare": "comparison",
-    "optimum": "comparison",
-    "Coefficients": "scheme",
-    "Scheme": "scheme",
-    "SolutionPath": "solution",
-    "path": "paths",
-    "Solution": "solution",
-    "Status": "solution",
-    "solve": "solver",
-    "Learned": "checkpoint",
-    "load": "checkpoint",
+    "Problem": "problems.problem",
+    "Comparison": "evaluation.comparison",
+    "compare": "evaluation.comparison",
+    "optimum": "evaluation.comparison",
+    "Coefficients": "methods.scheme",
+    "Scheme": "methods.scheme",
+    "SolutionPath": "solving.solution",
+    "path": "solving.paths",
+    "Solution": "solving.solution",
+    "Status": "solving.solution",
+    "solve": "solving.solver",
+    "Learned": "methods.checkpoint",
+    "load": "methods.checkpoint",
     "TrainConfig": "training",
     "train": "training",
     "sparse_recovery": "imaging",
-    **dict.fromkeys(["lasso", "elastic_net", "nnls", "simplex_ls", "huber"], "constructors"),
-    **dict.fromkeys(["group_lasso", "sparse_group_lasso", "multitask_lasso"], "constructors"),
-    **dict.fromkeys(["logistic", "poisson", "softmax", "prepare"], "constructors"),
+    **dict.fromkeys(
+        ["lasso", "elastic_net", "nnls", "simplex_ls", "huber"], "problems.constructors"
+    ),
+    **dict.fromkeys(
+        ["group_lasso", "sparse_group_lasso", "multitask_lasso"], "problems.constructors"
+    ),
+    **dict.fromkeys(["logistic", "poisson", "softmax", "prepare"], "problems.constructors"),
 }
 _MODULES = {
-    "datasets",
-    "families",
-    "imaging",
-    "operators",
-    "optimizers",
-    "penalties",
-    "rules",
-    "scale",
-    "smooth",
-    "zoo",
+    "datasets": "problems.datasets",
+    "families": "training.families",
+    "imaging": "imaging",
+    "operators": "problems.operators",
+    "optimizers": "methods.optimizers",
+    "penalties": "problems.penalties",
+    "rules": "methods.rules",
+    "scale": "scale",
+    "smooth": "problems.smooth",
+    "zoo": "zoo",
 }
 
 __all__ = sorted([*_HOME, *_MODULES])
@@ -95,7 +99,7 @@ def __getattr__(name: str) -> Any:
 
     with needing_torch(f"proxlearn.{name}"):
         if name in _MODULES:
-            return import_module(f"proxlearn.{name}")
+            return import_module(f"proxlearn.{_MODULES[name]}")
         value = getattr(import_module(f"proxlearn.{_HOME[name]}"), name)
     globals()[name] = value
     return value
@@ -108,7 +112,7 @@ def _one_thread_after_fork() -> None:
     first parallel operation would wait for it for ever.
     """
     torch = sys.modules.get("torch")
-    if torch is not None and "proxlearn.problem" in sys.modules:
+    if torch is not None and "proxlearn.problems.problem" in sys.modules:
         torch.set_num_threads(1)
 
 

@@ -30,7 +30,7 @@ KINDS = {
     "poisson": Kind(needs=("lam",), takes=("weights",)),
     "softmax": Kind(needs=("lam",), takes=("classes", "weights")),
 }
-"""Kinds of problems: `proxlearn.constructors` has a function for each."""
+"""Kinds of problems: `proxlearn.problems.constructors` has a function for each."""
 
 FILES = frozenset({"weights", "groups", "l1_weights"})
 """Options of the kinds that are arrays, which the command line reads from files."""
@@ -62,7 +62,7 @@ FAMILIES = (
     "tomography",
     "imaging",
 )
-"""Families of problems: `proxlearn.families.NAMES`."""
+"""Families of problems: `proxlearn.training.families.NAMES`."""
 
 PICTURES = ("deblur", "mri", "inpaint", "tomography", "imaging")
 """Families of pictures, which can be read from a folder."""
@@ -84,7 +84,7 @@ OPTIMIZERS = (
     "adam",
     "adamhd",
 )
-"""Methods without weights: `proxlearn.optimizers.NAMES`. Those with weights are in the zoo."""
+"""Methods without weights: `proxlearn.methods.optimizers.NAMES`. Those with weights are in the zoo."""
 
 AUTO = "auto"
 """`solve` chooses the optimizer."""
@@ -96,7 +96,7 @@ LBFGS = "lbfgs"
 """SciPy's method, which takes part in comparisons and is no optimizer of the package."""
 
 TUNABLE = ("adam", "adamhd")
-"""Optimizers whose hyper-parameters can be tuned: `proxlearn.tuning.GRIDS`."""
+"""Optimizers whose hyper-parameters can be tuned: `proxlearn.evaluation.tuning.GRIDS`."""
 
 RULES = (
     "p",
@@ -138,7 +138,7 @@ EXPERIMENTS = (
     "cifar10",
     "cross",
 )
-"""Experiments in the paper's order; each file of `proxlearn.experiments` has `_` for `-`."""
+"""Experiments in the paper's order; each file of `proxlearn.evaluation.experiments` has `_` for `-`."""
 
 SCALES = ("quick", "paper")
 """Sizes at which an experiment can be run."""

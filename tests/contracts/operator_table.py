@@ -8,8 +8,8 @@ import torch
 from scipy.sparse.linalg import aslinearoperator
 from torch import Tensor
 
-from proxlearn.arrays import to_operator
-from proxlearn.operators import Dense, MatrixFree, Operator
+from proxlearn.problems.arrays import to_operator
+from proxlearn.problems.operators import Dense, MatrixFree, Operator
 
 
 def gaussian(*shape: int, seed: int = 0) -> Tensor:

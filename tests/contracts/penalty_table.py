@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from proxlearn.penalties import (
+from proxlearn.problems.penalties import (
     L1,
     AbsoluteDeviation,
     Box,

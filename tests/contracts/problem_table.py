@@ -9,10 +9,10 @@ import torch
 from scipy.special import expit, log_softmax, xlogy
 
 import proxlearn as pl
-from proxlearn.operators import Dense
-from proxlearn.penalties import Box
-from proxlearn.problem import Problem
-from proxlearn.smooth import LeastSquares
+from proxlearn.problems.operators import Dense
+from proxlearn.problems.penalties import Box
+from proxlearn.problems.problem import Problem
+from proxlearn.problems.smooth import LeastSquares
 
 M, D, C = 24, 7, 3
 B = 2

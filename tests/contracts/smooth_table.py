@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from contracts.operator_table import BUILDERS, gaussian, with_zeros
-from proxlearn.operators import Dense
-from proxlearn.smooth import (
+from proxlearn.problems.operators import Dense
+from proxlearn.problems.smooth import (
     Autograd,
     Huber,
     LeastSquares,

@@ -10,8 +10,8 @@ import scipy.sparse
 import torch
 
 import proxlearn as pl
-from proxlearn import penalties, smooth
-from proxlearn.operators import Dense
+from proxlearn.problems import penalties, smooth
+from proxlearn.problems.operators import Dense
 
 M, N = 60, 40
 GROUPS = np.arange(N) // 4

@@ -10,10 +10,10 @@ import torch
 
 import proxlearn as pl
 from counting import Counting
-from proxlearn.operators import Dense
-from proxlearn.penalties import Box, ElasticNet, GroupL1, NonNegativeElasticNet, Zero
-from proxlearn.smooth import LeastSquares
-from proxlearn.tolerance import EPS, allowed_gap
+from proxlearn.problems.operators import Dense
+from proxlearn.problems.penalties import Box, ElasticNet, GroupL1, NonNegativeElasticNet, Zero
+from proxlearn.problems.smooth import LeastSquares
+from proxlearn.problems.tolerance import EPS, allowed_gap
 from tensor_answers import solve
 
 
@@ -198,11 +198,13 @@ def test_one_sided_constraints_have_a_true_gap(name, engine):
 
 
 def test_the_direction_is_computed_once_for_an_A(monkeypatch):
-    import proxlearn.interior
+    import proxlearn.problems.interior
 
     calls = []
-    slow = proxlearn.interior.nearest_to_zero
-    monkeypatch.setattr(proxlearn.interior, "nearest_to_zero", lambda C: calls.append(1) or slow(C))
+    slow = proxlearn.problems.interior.nearest_to_zero
+    monkeypatch.setattr(
+        proxlearn.problems.interior, "nearest_to_zero", lambda C: calls.append(1) or slow(C)
+    )
     prepared = pl.prepare(A)
     for target in (b, 2 * b, b[::-1].copy()):
         assert solve(pl.nnls(prepared, target), engine="torch").gap.isfinite().all()

@@ -11,9 +11,8 @@ import torch
 
 import proxlearn as pl
 from proxlearn.errors import InputError
-from proxlearn.operators import Dense, Sparse
-from proxlearn.paths import lam_max
-from proxlearn.penalties import (
+from proxlearn.problems.operators import Dense, Sparse
+from proxlearn.problems.penalties import (
     L1,
     Box,
     ElasticNet,
@@ -23,7 +22,8 @@ from proxlearn.penalties import (
     SparseGroupL1,
     Zero,
 )
-from proxlearn.smooth import Huber, LeastSquares, Logistic, Poisson
+from proxlearn.problems.smooth import Huber, LeastSquares, Logistic, Poisson
+from proxlearn.solving.paths import lam_max
 
 B, M, N = 4, 40, 25
 

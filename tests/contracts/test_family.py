@@ -8,8 +8,8 @@ import torch
 
 import proxlearn as pl
 from leaves import leaves, same
-from proxlearn import families
 from proxlearn.errors import InputError
+from proxlearn.training import families
 
 SEEDS = [0, 1, 123456789]
 

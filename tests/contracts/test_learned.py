@@ -13,11 +13,11 @@ import torch
 import proxlearn as pl
 from counting import Counting
 from leaves import same
-from proxlearn.checkpoint import Learned, build
 from proxlearn.errors import InputError
-from proxlearn.rules.recurrent import VARIANTS
-from proxlearn.scheme import View
-from proxlearn.smooth import LeastSquares
+from proxlearn.methods.checkpoint import Learned, build
+from proxlearn.methods.rules.recurrent import VARIANTS
+from proxlearn.methods.scheme import View
+from proxlearn.problems.smooth import LeastSquares
 
 RULES = {
     **{v: ("recurrent", {"learns": v}) for v in VARIANTS},

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import LinearOperator
 
 from contracts.operator_table import BUILDERS, TensorProduct, gaussian, rows, torch_csr, with_zeros
-from proxlearn import operators
 from proxlearn.errors import InputError
-from proxlearn.lanczos import MARGIN
-from proxlearn.operators import EXACT_UP_TO, Dense, MatrixFree, Sparse
+from proxlearn.problems import operators
+from proxlearn.problems.lanczos import MARGIN
+from proxlearn.problems.operators import EXACT_UP_TO, Dense, MatrixFree, Sparse
 
 ROWS = rows()
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}

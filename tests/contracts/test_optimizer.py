@@ -10,9 +10,10 @@ import proxlearn as pl
 import textbook
 from counting import Counting
 from leaves import leaves, same
-from proxlearn import optimizers, penalties, smooth
 from proxlearn.errors import InputError
-from proxlearn.operators import Dense
+from proxlearn.methods import optimizers
+from proxlearn.problems import penalties, smooth
+from proxlearn.problems.operators import Dense
 
 B, M, N = 3, 30, 20
 GROUPS = np.arange(N) // 4

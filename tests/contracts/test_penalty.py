@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import proxlearn as pl
 from contracts.operator_table import gaussian
 from contracts.penalty_table import ROWS, B
-from proxlearn.batch import convert, select
 from proxlearn.errors import InputError
-from proxlearn.penalties import L1, Penalty
+from proxlearn.problems.batch import convert, select
+from proxlearn.problems.penalties import L1, Penalty
 
 N = 6
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}

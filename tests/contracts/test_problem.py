@@ -11,10 +11,10 @@ import proxlearn as pl
 from contracts.operator_table import gaussian
 from contracts.problem_table import ROWS, B, Instance, l1, least_squares, minimise
 from proxlearn.errors import InputError
-from proxlearn.operators import Dense
-from proxlearn.penalties import L1, NonNegative
-from proxlearn.problem import Problem
-from proxlearn.smooth import LeastSquares, NoSmooth
+from proxlearn.problems.operators import Dense
+from proxlearn.problems.penalties import L1, NonNegative
+from proxlearn.problems.problem import Problem
+from proxlearn.problems.smooth import LeastSquares, NoSmooth
 
 over_rows = pytest.mark.parametrize("name", ROWS)
 ROUNDING = 1e-12

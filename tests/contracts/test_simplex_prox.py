@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxlearn.penalties import Simplex
+from proxlearn.problems.penalties import Simplex
 
 
 def exact_prox(v, p, radius):

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from contracts.operator_table import gaussian
 from contracts.smooth_table import ROWS, B
-from proxlearn.batch import convert, select
-from proxlearn.operators import Dense
-from proxlearn.smooth import GLM, Huber, LeastSquares, Logistic, Poisson, Softmax
+from proxlearn.problems.batch import convert, select
+from proxlearn.problems.operators import Dense
+from proxlearn.problems.smooth import GLM, Huber, LeastSquares, Logistic, Poisson, Softmax
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 over_rows = pytest.mark.parametrize("name", ROWS)

@@ -9,11 +9,12 @@ import torch
 
 import proxlearn as pl
 from counting import Counting
-from proxlearn import optimizers, penalties, smooth
 from proxlearn.errors import InputError
-from proxlearn.first_order import Progress
-from proxlearn.operators import Dense
-from proxlearn.scheme import Coefficients, Scheme
+from proxlearn.methods import optimizers
+from proxlearn.methods.scheme import Coefficients, Scheme
+from proxlearn.problems import penalties, smooth
+from proxlearn.problems.operators import Dense
+from proxlearn.solving.first_order import Progress
 
 B, M, N = 5, 40, 30
 RNG = np.random.default_rng(3)

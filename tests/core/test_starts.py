@@ -11,8 +11,8 @@ from proxlearn.core.glm import Limits, describe, solve_glm, solve_one
 from proxlearn.core.losses import LOSSES
 from proxlearn.core.single import Single
 from proxlearn.core.starts import MOST, CompactSettings, CompactStart, FistaStart
-from proxlearn.rules import CompactRule
-from proxlearn.starts import automatic_start, find_start
+from proxlearn.methods.rules import CompactRule
+from proxlearn.solving.starts import automatic_start, find_start
 
 rng = np.random.default_rng(0)
 M, N = 30, 50

@@ -9,7 +9,7 @@ import torch
 
 import proxlearn as pl
 from fuzz.plain import LONG, Plain
-from proxlearn.arrays import to_operator, to_rows
+from proxlearn.problems.arrays import to_operator, to_rows
 
 KINDS = (
     "lasso", "elastic_net", "nnls", "simplex_ls", "sum_at_most", "group_lasso",

@@ -16,7 +16,7 @@ from proxlearn.imaging import (
     open_blur,
     projection,
 )
-from proxlearn.operators import Dense, Operator
+from proxlearn.problems.operators import Dense, Operator
 
 
 def normal(*shape: int, seed: int = 0) -> torch.Tensor:

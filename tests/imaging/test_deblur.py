@@ -5,11 +5,11 @@ import pytest
 import torch
 
 import proxlearn as pl
-from proxlearn import pictures
 from proxlearn.cli import main
 from proxlearn.errors import InputError
 from proxlearn.imaging import Blur, deblur, disk_kernel, gaussian_kernel, open_blur
 from proxlearn.imaging.deblurring import continued, noise_level
+from proxlearn.problems import pictures
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 import proxlearn as pl
-from proxlearn import families, pictures
 from proxlearn.errors import InputError
+from proxlearn.problems import pictures
+from proxlearn.training import families
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 FOUR = ("deblur", "mri", "inpaint", "tomography")

@@ -23,7 +23,7 @@ from proxlearn.imaging import (
     projection,
 )
 from proxlearn.imaging.products import as_operator
-from proxlearn.operators import Dense, MatrixFree
+from proxlearn.problems.operators import Dense, MatrixFree
 
 over_table = pytest.mark.parametrize("name", TABLE)
 LOOSE = ("coils", "coils-batch", "complex-pictures")

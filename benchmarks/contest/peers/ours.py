@@ -6,7 +6,7 @@ import proxlearn as pl
 from contest.task import Task
 from contest.variant import OURS, Peer, Variant
 from proxlearn.core.glm import Limits, solve_glm
-from proxlearn.exact import workers
+from proxlearn.solving.exact import workers
 
 MAX_ITER = 20_000
 PRECISIONS = {"float32": np.float32, "float64": np.float64}

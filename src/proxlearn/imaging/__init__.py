@@ -14,7 +14,6 @@ from proxlearn.imaging.blur import (
     open_blur,
     place,
 )
-from proxlearn.imaging.compose import Adjoint, Product, Stack, Sum
 from proxlearn.imaging.cosine import Cosine
 from proxlearn.imaging.deblurring import deblur
 from proxlearn.imaging.fourier import Fourier
@@ -22,8 +21,9 @@ from proxlearn.imaging.masking import Mask
 from proxlearn.imaging.products import Products
 from proxlearn.imaging.recovery import Recovery, sparse_recovery
 from proxlearn.imaging.tomography import Projection, projection
-from proxlearn.imaging.transform import Transform
 from proxlearn.imaging.wavelets import Wavelet
+from proxlearn.problems.compose import Adjoint, Product, Stack, Sum
+from proxlearn.problems.transform import Transform
 
 __all__ = [
     "Adjoint",

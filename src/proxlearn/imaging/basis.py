@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from proxlearn.errors import InputError
-from proxlearn.imaging.transform import Grid, size
-from proxlearn.operators import Operator
+from proxlearn.problems.operators import Operator
+from proxlearn.problems.transform import Grid, size
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from proxlearn.errors import InputError
 from proxlearn.imaging.masking import Mask
-from proxlearn.imaging.transform import Grid, Transform, axes, on_grid, size, to_grid
-from proxlearn.operators import Operator
+from proxlearn.problems.operators import Operator
+from proxlearn.problems.transform import Grid, Transform, axes, on_grid, size, to_grid
 
 
 class Blur(Transform):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.imaging.basis import Basis
-from proxlearn.imaging.transform import Grid, size, to_grid
+from proxlearn.problems.transform import Grid, size, to_grid
 
 
 class Cosine(Basis):

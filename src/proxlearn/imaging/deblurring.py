@@ -11,8 +11,8 @@ from proxlearn.errors import InputError
 from proxlearn.imaging.blur import Blur
 from proxlearn.imaging.recovery import sparse_recovery
 from proxlearn.imaging.wavelets import Wavelet
-from proxlearn.solution import Solution
-from proxlearn.solver import solve
+from proxlearn.solving.solution import Solution
+from proxlearn.solving.solver import solve
 
 MOST_PIXELS = 2**24
 """Largest picture that is deblurred: 16 million pixels, about 6 GiB of memory in colour."""

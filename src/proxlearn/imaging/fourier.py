@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.errors import InputError
-from proxlearn.imaging.transform import Grid, Transform, axes, batched, size, to_grid
+from proxlearn.problems.transform import Grid, Transform, axes, batched, size, to_grid
 
 
 class Fourier(Transform):

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.errors import InputError
-from proxlearn.imaging.transform import Transform
+from proxlearn.problems.transform import Transform
 
 
 class Mask(Transform):

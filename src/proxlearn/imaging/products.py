@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from proxlearn.errors import InputError
-from proxlearn.operators import Operator
-from proxlearn.tensors import check_adjoint, matrix_free
+from proxlearn.problems.operators import Operator
+from proxlearn.problems.tensors import check_adjoint, matrix_free
 
 
 class Products(Operator):

@@ -7,19 +7,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from proxlearn.arrays import is_tensor, to_array, to_numpy, to_positive
 from proxlearn.errors import InputError
 from proxlearn.imaging.basis import Basis
 from proxlearn.imaging.cosine import Cosine
 from proxlearn.imaging.products import as_operator
-from proxlearn.imaging.transform import Grid, size, to_grid
 from proxlearn.imaging.wavelets import Wavelet
 from proxlearn.names import WAVELETS
-from proxlearn.operators import Operator
-from proxlearn.penalties import L1, ElasticNet, NonNegativeElasticNet, Penalty
-from proxlearn.problem import Problem
-from proxlearn.smooth import LeastSquares
-from proxlearn.tensors import as_tensor
+from proxlearn.problems.arrays import is_tensor, to_array, to_numpy, to_positive
+from proxlearn.problems.operators import Operator
+from proxlearn.problems.penalties import L1, ElasticNet, NonNegativeElasticNet, Penalty
+from proxlearn.problems.problem import Problem
+from proxlearn.problems.smooth import LeastSquares
+from proxlearn.problems.tensors import as_tensor
+from proxlearn.problems.transform import Grid, size, to_grid
 
 BASES = (*WAVELETS, "dct")
 """Names of bases: wavelets, and the cosine transform."""

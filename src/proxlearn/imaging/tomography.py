@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from proxlearn.errors import InputError
-from proxlearn.imaging.transform import nonnegative_norm, to_grid
-from proxlearn.operators import Sparse
+from proxlearn.problems.operators import Sparse
+from proxlearn.problems.transform import nonnegative_norm, to_grid
 
 MOST_ENTRIES = 2**27
 """Largest number of matrix entries: 128 million, about 4 GiB with the transpose in float64."""

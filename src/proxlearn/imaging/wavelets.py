@@ -16,7 +16,7 @@ from torch import Tensor
 from proxlearn.errors import InputError
 from proxlearn.imaging.basis import Basis
 from proxlearn.imaging.filters import high_pass, low_pass
-from proxlearn.imaging.transform import Grid, size, to_grid
+from proxlearn.problems.transform import Grid, size, to_grid
 
 PIECE = 64
 """Pixels of a piece at most: the rows of the matrices, which processors multiply fastest."""

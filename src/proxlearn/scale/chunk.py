@@ -15,15 +15,16 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from proxlearn import constructors, names
-from proxlearn.arrays import Matrix, to_matrix, to_numpy
+from proxlearn import names
 from proxlearn.checks import check_limits
 from proxlearn.core.glm import STATUSES, Part
 from proxlearn.errors import InputError, unknown
-from proxlearn.exact import solve_exactly
-from proxlearn.problem import Problem
-from proxlearn.solution import Solution
-from proxlearn.solver import in_core, solve
+from proxlearn.problems import constructors
+from proxlearn.problems.arrays import Matrix, to_matrix, to_numpy
+from proxlearn.problems.problem import Problem
+from proxlearn.solving.exact import solve_exactly
+from proxlearn.solving.solution import Solution
+from proxlearn.solving.solver import in_core, solve
 
 Array = npt.NDArray[Any]
 Results = dict[str, Array]

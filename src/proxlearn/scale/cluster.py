@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from proxlearn.errors import InputError
-from proxlearn.exact import workers as processors
+from proxlearn.solving.exact import workers as processors
 
 AHEAD, LEAST_AHEAD = 4, 32
 """Tasks that the scheduler is given ahead: so many a thread and so many more. It never holds those

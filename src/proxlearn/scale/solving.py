@@ -10,12 +10,12 @@ import numpy as np
 
 from proxlearn.core.glm import STATUSES
 from proxlearn.errors import InputError, needing_dask
-from proxlearn.exact import workers as processors
 from proxlearn.scale.chunk import Settings, kind_of
 from proxlearn.scale.cluster import connected
 from proxlearn.scale.eager import solve_on_cluster, solve_on_threads
 from proxlearn.scale.inputs import Problems
 from proxlearn.scale.sizes import advise, memory_of_thread
+from proxlearn.solving.exact import workers as processors
 
 
 @dataclass(frozen=True)

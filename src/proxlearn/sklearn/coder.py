@@ -220,7 +220,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _learned(self, X: Array) -> Array:
         import torch
 
-        from proxlearn.ksvd import ksvd
+        from proxlearn.problems.ksvd import ksvd
 
         usable = int(np.any(X != 0, axis=1).sum())
         atoms = self.n_components

@@ -14,8 +14,8 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
-from proxlearn.arrays import to_operator
-from proxlearn.operators import Dense, Operator, Sparse
+from proxlearn.problems.arrays import to_operator
+from proxlearn.problems.operators import Dense, Operator, Sparse
 
 Array = npt.NDArray[np.float64]
 

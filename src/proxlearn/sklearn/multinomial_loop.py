@@ -9,14 +9,14 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from proxlearn.core.glm import STATUSES, Answer
-from proxlearn.penalties import ElasticNet as ElasticNetPenalty
-from proxlearn.penalties import Penalty, Zero
-from proxlearn.problem import Problem
+from proxlearn.problems.penalties import ElasticNet as ElasticNetPenalty
+from proxlearn.problems.penalties import Penalty, Zero
+from proxlearn.problems.problem import Problem
+from proxlearn.problems.smooth import Softmax
 from proxlearn.sklearn.fitting import Array, warn_of_gap
 from proxlearn.sklearn.multinomial_design import Design, prepare
-from proxlearn.smooth import Softmax
-from proxlearn.solution import Solution, Status
-from proxlearn.solver import solve
+from proxlearn.solving.solution import Solution, Status
+from proxlearn.solving.solver import solve
 
 if TYPE_CHECKING:
     from proxlearn.sklearn.multinomial import Multinomial

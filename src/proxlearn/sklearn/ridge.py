@@ -21,7 +21,7 @@ from scipy.special import entr, expit
 from proxlearn.core.glm import Answer, Glm, Limits, path_glm, solve_glm
 from proxlearn.core.single import of_problem
 from proxlearn.sklearn.fitting import Array
-from proxlearn.starts import automatic_start
+from proxlearn.solving.starts import automatic_start
 
 MANY_COLUMNS = 1000
 """From this number of columns on the core is not asked first.

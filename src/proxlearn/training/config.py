@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-from proxlearn.checkpoint import build
 from proxlearn.checks import check_seed
 from proxlearn.errors import InputError, unknown
+from proxlearn.methods.checkpoint import build
+from proxlearn.methods.optimizers import KINDS
+from proxlearn.methods.rules import Learnable
+from proxlearn.methods.rules.recurrent import VARIANTS
 from proxlearn.names import LOSSES, SCHEDULES, SCORES
-from proxlearn.optimizers import KINDS
-from proxlearn.rules import Learnable
-from proxlearn.rules.recurrent import VARIANTS
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from proxlearn import families
-from proxlearn.batch import detach
-from proxlearn.checkpoint import Learned, weights
 from proxlearn.errors import InputError
-from proxlearn.families import Family
-from proxlearn.memory import keep_freed_memory
-from proxlearn.problem import Problem
-from proxlearn.smooth import GLM
-from proxlearn.solver import solve
-from proxlearn.tensors import check_device, start_point
-from proxlearn.training import snapshot
+from proxlearn.methods.checkpoint import Learned, weights
+from proxlearn.problems.batch import detach
+from proxlearn.problems.problem import Problem
+from proxlearn.problems.smooth import GLM
+from proxlearn.problems.tensors import check_device, start_point
+from proxlearn.solving.solver import solve
+from proxlearn.training import families, snapshot
 from proxlearn.training.config import TrainConfig
+from proxlearn.training.families import Family
+from proxlearn.training.memory import keep_freed_memory
 from proxlearn.training.ranks import Ranks
 
 VALIDATION_STREAM = 2**31

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 import proxlearn
-from proxlearn.checkpoint import Learned, describe, read_tensors, weights, write_tensors
 from proxlearn.errors import InputError
-from proxlearn.families import Family
 from proxlearn.files import replacing
+from proxlearn.methods.checkpoint import Learned, describe, read_tensors, weights, write_tensors
 from proxlearn.training.config import TrainConfig
+from proxlearn.training.families import Family
 
 if TYPE_CHECKING:
     from proxlearn.training.loop import Training

@@ -7,11 +7,11 @@ is in the folder already is measured only. The results go into the model's card.
 import argparse
 from pathlib import Path
 
-from proxlearn.checkpoint import Learned, load
 from proxlearn.errors import InputError, unknown
+from proxlearn.evaluation.model_results import gradient_ratios, measure, suite_of
+from proxlearn.methods.checkpoint import Learned, load
 from proxlearn.training import Report, train
-from proxlearn.zoo.recipes import RECIPES
-from proxlearn.zoo.results import gradient_ratios, measure, suite_of
+from proxlearn.training.recipes import RECIPES
 
 
 def main() -> None:

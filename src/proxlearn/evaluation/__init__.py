@@ -1,0 +1,1 @@
+"""Comparing, tuning and auditing optimizers, and the experiments of the paper."""

@@ -1,0 +1,16 @@
+"""Spambase: logistic regression on real data by rules that were trained on synthetic problems."""
+
+from proxlearn.evaluation.experiments.base import Experiment, Scale
+from proxlearn.evaluation.experiments.logistic import OPTIMIZERS, STEP_NOTE
+from proxlearn.evaluation.experiments.sources import SPAMBASE, TRAINING_NOTE
+from proxlearn.evaluation.experiments.steps import both_steps
+
+EXPERIMENT = Experiment(
+    name="spambase",
+    paper_figure="Fig. 7",
+    title="Spambase, logistic regression with rules trained on synthetic data",
+    settings=both_steps(SPAMBASE, OPTIMIZERS),
+    quick=Scale(count=1, iterations=1000),
+    paper=Scale(count=1, iterations=5000),
+    notes=(STEP_NOTE, TRAINING_NOTE),
+)

@@ -1,0 +1,128 @@
+"""A line of the table of claims: what the paper says, what we measured, and a verdict by code."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.table import Table
+
+from proxlearn.evaluation.report.counts import Count, Results
+from proxlearn.files import replacing
+
+FILE = "claims.json"
+YES = "reproduced"
+NO = "not reproduced"
+ONLY = "reproduced only with the published step"
+OPEN = "not measured"
+SLACK = 1.1
+SEEDS = (0, 1, 2)
+"""Seeds of the trainings of a preset."""
+RIGHT, PUBLISHED = "right step", "published step"
+STEPS = (RIGHT, PUBLISHED)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One line of the table."""
+
+    claim: str
+    experiment: str
+    paper: str
+    ours: str
+    restarted_fista: str
+    """The same quantity for FISTA with restart and the right step."""
+    verdict: str
+    note: str = ""
+
+
+def verdict(holds: bool | None) -> str:
+    """In words; None is where the rows do not tell."""
+    return OPEN if holds is None else YES if holds else NO
+
+
+def verdict_by_step(holds: Mapping[str, bool | None]) -> str:
+    """The verdict on a comparison with FISTA, from whether it holds in each step convention."""
+    right, published = holds[RIGHT], holds[PUBLISHED]
+    if right is False and published is not None:
+        return ONLY if published else NO
+    return verdict(right or None)
+
+
+def both(first: bool | None, second: bool | None) -> bool | None:
+    """And, for answers that may be unknown."""
+    if first is False or second is False:
+        return False
+    return None if first is None or second is None else True
+
+
+def against(ours: Count, other: Count) -> str:
+    """Says so where L2O-PA needs as many iterations as FISTA with restart, or more."""
+    if not ours.measured or other.value is None:
+        return ""
+    if ours.value == other.value:
+        return "no faster than FISTA with restart and the right step"
+    slower = ours.at_least(other.value)
+    return "slower than FISTA with restart and the right step" if slower else ""
+
+
+def joined(*parts: str) -> str:
+    return "; ".join(filter(None, parts))
+
+
+def in_each_unit(
+    results: Results, experiment: str, optimizer: str, level: float
+) -> dict[str, Count]:
+    """Iterations of a learned rule with its p in units of 1/L and, as published, of 1/||A||.
+
+    The second is the median over the seeds of the published preset; where none was run, our own
+    weights in that unit; where those were not run, the first stands for both.
+    """
+
+    def count(step: str, name: str) -> Count:
+        return results.to(experiment, step, name, level)
+
+    right = count(RIGHT, optimizer)
+    seeds = [count(PUBLISHED, f"published-{optimizer}-{seed}") for seed in SEEDS]
+    others = [count(PUBLISHED, name) for name in (f"{optimizer}-rescaled", optimizer)]
+    measured = [c for c in seeds if c.measured]
+    known = [c for c in others if c.measured]
+    published = median(measured) if measured else known[0] if known else right
+    return {RIGHT: right, PUBLISHED: published}
+
+
+def median(counts: Sequence[Count]) -> Count:
+    """The median of some counts, the later of two; what did not arrive comes last."""
+    ordered = sorted(counts, key=lambda c: (c.value is None, c.value))
+    return ordered[len(ordered) // 2]
+
+
+def each(ours: Mapping[str, Count]) -> str:
+    """A count in words, or both where the unit of p makes a difference."""
+    if len(set(ours.values())) == 1:
+        return str(ours[RIGHT])
+    return f"{ours[RIGHT]}; p in the published unit: {ours[PUBLISHED]}"
+
+
+def beside_fista(ours: Mapping[str, Count], fista: Mapping[str, Count]) -> str:
+    """The counts of L2O-PA and of FISTA with each step, in words."""
+    counts = "; ".join(f"FISTA, {step}: {count}" for step, count in fista.items())
+    return f"L2O-PA {each(ours)}; {counts}"
+
+
+def save(verdicts: list[Verdict], folder: Path) -> None:
+    """Write the table as JSON, whole or not at all."""
+    with replacing(folder / FILE) as temporary:
+        text = json.dumps([asdict(v) for v in verdicts], indent=2, ensure_ascii=False)
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def table(verdicts: list[Verdict]) -> Table:
+    """The table for a terminal."""
+    made = Table(title="the paper's figures beside ours", show_lines=True)
+    for column in ("claim", "paper", "ours", "FISTA with restart", "verdict"):
+        made.add_column(column)
+    for v in verdicts:
+        words = f"{v.verdict}; {v.note}" if v.note else v.verdict
+        made.add_row(v.claim, v.paper, v.ours, v.restarted_fista, words)
+    return made

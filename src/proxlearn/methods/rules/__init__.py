@@ -1,0 +1,29 @@
+"""Rules: who chooses p, a, b, b1, b2."""
+
+from proxlearn.methods.rules.banded import BandedRule
+from proxlearn.methods.rules.classic import (
+    Fista,
+    Ista,
+    Nesterov,
+    ProximalPoint,
+    VariableMetric,
+)
+from proxlearn.methods.rules.compact import CompactRule
+from proxlearn.methods.rules.learned import Learnable, LearnedRule
+from proxlearn.methods.rules.recurrent import RecurrentRule
+from proxlearn.methods.rules.unrolled import AdaLista, StepLista
+
+__all__ = [
+    "AdaLista",
+    "BandedRule",
+    "CompactRule",
+    "Fista",
+    "Ista",
+    "Learnable",
+    "LearnedRule",
+    "Nesterov",
+    "ProximalPoint",
+    "RecurrentRule",
+    "StepLista",
+    "VariableMetric",
+]

@@ -1,0 +1,1 @@
+"""What F is: data, losses, penalties and their mathematics."""

@@ -1,0 +1,360 @@
+"""Arrays of users are validated here and nowhere else, and stay what they are.
+
+NumPy arrays and SciPy matrices are checked without PyTorch; tensors stay tensors. Conversions from
+one library to the other are in `proxlearn.problems.tensors`.
+"""
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse
+
+from proxlearn.core import kernel
+from proxlearn.errors import InputError, needing_torch
+
+if TYPE_CHECKING:
+    from proxlearn.problems.operators import Operator
+
+PRECISIONS = (np.dtype(np.float32), np.dtype(np.float64))
+
+LONGEST = 2**31
+"""Most rows and columns of a sparse matrix; a vector of that length has 16 GiB in float64."""
+
+
+def is_tensor(value: Any) -> bool:
+    """True for a tensor of PyTorch, which is not imported to find out."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def to_numpy(value: Any) -> Any:
+    """A tensor as a NumPy array, which shares its memory where it is on the CPU; else itself."""
+    return value.detach().cpu().numpy() if is_tensor(value) else value
+
+
+def to_array(name: str, value: Any) -> Any:
+    """A finite floating-point array of anything array-like: a tensor of tensors, else of NumPy.
+
+    Integers and booleans become float64, half precision float32.
+    """
+    return require_finite(name, to_floats(name, value))
+
+
+def to_floats(name: str, value: Any) -> Any:
+    """The same, whether finite or not."""
+    if type(value) is np.ndarray and value.dtype in PRECISIONS:
+        return value
+    if is_tensor(value):
+        from proxlearn.problems.tensors import floating
+
+        return floating(name, value)
+    if isinstance(value, np.ma.MaskedArray) and value.mask.any():
+        raise InputError(f"{name} has masked entries; expected a number everywhere: fill them")
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise InputError(f"{name} is not a rectangular array of numbers ({error})") from None
+    if array.dtype.kind not in "fiub":
+        raise InputError(
+            f"{name} has dtype {array.dtype}; expected real numbers (float or integer)"
+        )
+    return array.astype(_precision(array.dtype), copy=False)
+
+
+def _precision(dtype: Any) -> Any:
+    """The precision in which numbers are kept: float32 for short floats, else float64."""
+    return PRECISIONS[0 if dtype.kind == "f" and dtype.itemsize <= 4 else 1]
+
+
+def require_finite(name: str, value: Any) -> Any:
+    """The array itself, if it holds neither NaN nor infinity. One pass, and no copy."""
+    if not _all_finite(value):
+        bad = int((~np.isfinite(to_numpy(value))).sum())
+        raise InputError(
+            f"{name} holds {bad} values that are NaN or infinite; "
+            "expected finite numbers: remove or impute them"
+        )
+    return value
+
+
+def _all_finite(value: Any) -> bool:
+    if 0 in value.shape:
+        return True
+    if is_tensor(value):
+        from proxlearn.problems.tensors import all_finite
+
+        return all_finite(value)
+    if value.flags.c_contiguous or value.flags.f_contiguous:
+        return math.isfinite(kernel.largest_magnitude(value))
+    return bool(np.isfinite(value.min()) and np.isfinite(value.max()))
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """A as it came, validated, for one problem or for many."""
+
+    values: Any
+    """NumPy array or tensor (m, n) or (B, m, n), SciPy matrix by columns, or an `Operator`."""
+    shape: tuple[int, int]
+    """(m, n)"""
+    batch: int
+    """Number of instances, 1 where all instances of a problem share A."""
+    from_tensors: bool
+    """True where A came as a tensor or an `Operator`: then answers are tensors."""
+    largest: float | None = None
+    """The largest magnitude of its entries, where the validation has found it."""
+
+    @property
+    def dtype(self) -> Any:
+        """A dtype of NumPy, or of PyTorch where tensors hold the numbers."""
+        return self.values.dtype
+
+    @property
+    def precision(self) -> str:
+        """float32 or float64."""
+        return "float32" if self.dtype.itemsize == 4 else "float64"
+
+    @property
+    def in_numpy(self) -> bool:
+        """True where NumPy or SciPy arrays hold the numbers."""
+        return isinstance(self.values, np.ndarray) or scipy.sparse.issparse(self.values)
+
+    @cached_property
+    def operator(self) -> "Operator":
+        """A for PyTorch, made when it is first needed; shares the memory of a dense array."""
+        from proxlearn.problems.tensors import operator_of
+
+        return operator_of(self.values)
+
+    @cached_property
+    def array(self) -> Any:
+        """A as a NumPy array or SciPy matrix by columns; None where its entries are elsewhere."""
+        return self.values if self.in_numpy else self.operator.array()
+
+    def cast(self, value: Any) -> Any:
+        """An array or tensor in the library, precision and place of A."""
+        if self.in_numpy:
+            return np.asarray(to_numpy(value), dtype=self.dtype)
+        from proxlearn.problems.tensors import as_tensor
+
+        return as_tensor(value).to(dtype=self.dtype, device=self.values.device)
+
+    def in_precision(self, name: str, dtype: str | None, device: str = "cpu") -> "Matrix":
+        """A in another precision and on a device, if the precision can hold its numbers."""
+        if device != "cpu":
+            with needing_torch(f"device {device!r}"):
+                from proxlearn.problems.tensors import in_precision
+
+            moved = in_precision(name, self.operator, dtype, device)
+            return Matrix(moved, self.shape, self.batch, self.from_tensors)
+        if dtype is None or dtype == self.precision:
+            return self
+        if not self.in_numpy:
+            from proxlearn.problems.tensors import in_precision
+
+            moved = in_precision(name, self.operator, dtype, device)
+            return Matrix(moved, self.shape, self.batch, self.from_tensors)
+        with np.errstate(over="ignore"):
+            values = self.values.astype(dtype)
+        entries = values.data if scipy.sparse.issparse(values) else values
+        if not _all_finite(entries):
+            raise InputError(
+                f"{name} holds numbers that are infinite in {dtype}; "
+                "scale the problem, or solve it in float64"
+            )
+        return Matrix(values, self.shape, self.batch, self.from_tensors)
+
+
+def to_matrix(name: str, value: Any) -> Matrix:
+    """A dense array (m, n) or (B, m, n), a sparse matrix, or an object with matvec, validated."""
+    if isinstance(value, Matrix):
+        return value
+    if type(value) is np.ndarray:
+        return _dense(name, value)
+    if scipy.sparse.issparse(value):
+        return _nonempty(name, Matrix(_sparse(name, value), tuple(value.shape), 1, False))
+    operators = sys.modules.get("proxlearn.problems.operators")
+    if operators is not None and isinstance(value, operators.Operator):
+        return Matrix(value, value.shape, value.batch, True)
+    if is_tensor(value) and str(value.layout) != "torch.strided":
+        from proxlearn.problems.tensors import sparse_operator
+
+        _require_matrix(name, value.shape)
+        return _nonempty(name, Matrix(sparse_operator(name, value), tuple(value.shape), 1, True))
+    if hasattr(value, "matvec") and hasattr(value, "rmatvec"):
+        if len(getattr(value, "shape", ())) != 2:
+            raise InputError(f"{name} has matvec and rmatvec but no shape (m, n); give it one")
+        with needing_torch("an A that is given by its products"):
+            from proxlearn.problems.tensors import matrix_free
+
+        shape = (int(value.shape[0]), int(value.shape[1]))
+        _require_nonempty(name, shape)
+        return Matrix(matrix_free(name, value), shape, 1, False)
+    return _dense(name, value)
+
+
+def _dense(name: str, value: Any) -> Matrix:
+    """A dense array (m, n) or (B, m, n), validated."""
+    array, largest = to_floats(name, value), None
+    if isinstance(array, np.ndarray) and (array.flags.c_contiguous or array.flags.f_contiguous):
+        largest = kernel.largest_magnitude(array) if array.size else 0.0
+    if largest is None or not math.isfinite(largest):
+        require_finite(name, array)
+    if array.ndim not in (2, 3):
+        raise InputError(
+            f"{name} has shape {tuple(array.shape)}; expected (m, n), or (B, m, n) for a batch"
+        )
+    if array.ndim == 3 and array.shape[0] == 0:
+        raise InputError(f"{name} has shape {tuple(array.shape)}: an empty batch; give a problem")
+    m, n = array.shape[-2:]
+    batch = array.shape[0] if array.ndim == 3 else 1
+    return _nonempty(name, Matrix(array, (m, n), batch, is_tensor(array), largest))
+
+
+def to_operator(name: str, value: Any) -> "Operator":
+    """The same for PyTorch."""
+    return to_matrix(name, value).operator
+
+
+def _sparse(name: str, value: Any) -> Any:
+    """By columns, without duplicates, in float32 or float64; the caller's matrix stays as it is."""
+    _require_matrix(name, value.shape)
+    if value.dtype.kind not in "fiub":
+        raise InputError(
+            f"{name} has dtype {value.dtype}; expected real numbers (float or integer)"
+        )
+    try:
+        if hasattr(value, "check_format"):  # indices outside the matrix would be read
+            value.check_format(full_check=True)
+    except ValueError as error:
+        raise InputError(f"{name} is not a valid sparse matrix ({error})") from None
+    columns = value.tocsc()
+    if not columns.has_canonical_format:
+        columns = columns.copy() if columns is value else columns
+        columns.sum_duplicates()
+    columns = columns.astype(_precision(columns.dtype), copy=False)
+    require_finite(name, columns.data)
+    return columns
+
+
+def _require_matrix(name: str, shape: Sequence[int]) -> None:
+    if len(shape) != 2:
+        raise InputError(
+            f"{name} is sparse with shape {tuple(shape)}; expected one sparse matrix (m, n)"
+        )
+    if max(shape) > LONGEST:
+        raise InputError(
+            f"{name} is sparse with shape {tuple(shape)}; expected at most {LONGEST} rows and "
+            "columns: leave out the empty ones"
+        )
+
+
+def _nonempty(name: str, A: Matrix) -> Matrix:
+    _require_nonempty(name, A.shape)
+    return A
+
+
+def _require_nonempty(name: str, shape: tuple[int, int]) -> None:
+    if 0 in shape:
+        raise InputError(f"{name} has shape {shape}; expected at least one row and one column")
+
+
+def to_rows(name: str, value: Any, width: int, like: Any) -> Any:
+    """Rows (B, width) of a vector (width,) or of rows (B, width), in A's library and precision.
+
+    A is the matrix or the operator `like`.
+    """
+    like = to_matrix("A", like)
+    array = to_array(name, value)
+    given = tuple(array.shape)
+    if array.ndim == 1:
+        array = array[None]
+    if array.ndim != 2 or array.shape[1] != width or not len(array):
+        hint = "; is it transposed?" if array.ndim == 2 and array.shape[0] == width else ""
+        raise InputError(
+            f"{name} has shape {given}; expected ({width},) to match A with shape {like.shape}, "
+            f"or (B, {width}) for a batch{hint}"
+        )
+    return _as(name, array, like)
+
+
+def to_tasks(name: str, value: Any, like: Matrix) -> Any:
+    """Targets (B, m, T) of a matrix (m, T) or of (B, m, T), in A's library and precision."""
+    array, m = to_array(name, value), like.shape[0]
+    given = tuple(array.shape)
+    array = array[None] if array.ndim == 2 else array
+    if array.ndim != 3 or array.shape[1] != m or 0 in array.shape:
+        raise InputError(
+            f"{name} has shape {given}; expected ({m}, T), a column for each of T targets, to match"
+            f" A with shape {like.shape}, or (B, {m}, T) for a batch"
+        )
+    return _as(name, array, like)
+
+
+def _as(name: str, array: Any, like: Matrix) -> Any:
+    """The array in A's library, precision and place, if the precision can hold the numbers."""
+    if like.in_numpy and isinstance(array, np.ndarray) and array.dtype == like.dtype:
+        return array
+    with np.errstate(over="ignore"):
+        moved = like.cast(array)
+    if moved.dtype.itemsize != array.dtype.itemsize and not _all_finite(moved):
+        raise InputError(
+            f"{name} holds {float(abs(array).max()):g}, which is infinite in A's precision, "
+            f"{like.precision}; scale the problem, or give A in float64"
+        )
+    return moved
+
+
+def to_positive(name: str, value: Any, like: Any, at_least: float | None = None) -> Any:
+    """Positive numbers (B,) of a number or one number an instance, in A's library and precision."""
+    like = to_matrix("A", like)
+    if isinstance(value, float) and like.dtype == np.float64 and 0 < value < np.inf:
+        return np.array([value])
+    try:
+        array = to_array(name, value)
+    except InputError:
+        array = np.array(np.nan)
+    array = array[None] if array.ndim == 0 else array
+    low = array <= 0 if at_least is None else array < at_least
+    if array.ndim != 1 or not len(array) or bool(low.any()) or bool((array != array).any()):
+        bound = "> 0" if at_least is None else f">= {at_least:g}"
+        given = " ".join(str(value).split())  # an array's text has several lines
+        given = given if len(given) <= 60 else f"{given[:57]}..."
+        raise InputError(f"{name} is {given}; expected a number {bound}, or one an instance (B,)")
+    moved = _as(name, array, like)
+    if at_least is None and bool((moved <= 0).any()):
+        raise InputError(
+            f"{name} is {float(array.min()):g}, which is 0 in A's precision, {like.precision}; "
+            "scale the problem, or give A in float64"
+        )
+    return moved
+
+
+def to_weights(name: str, value: Any, width: int, like: Any) -> Any:
+    """Non-negative weights (B, width) or (1, width), or None."""
+    if value is None:
+        return None
+    weights = to_rows(name, value, width, like)
+    if bool((weights < 0).any()):
+        raise InputError(f"{name} has negative entries; expected weights >= 0")
+    return weights
+
+
+def to_start(x0: Any, batch: int, n: int, precision: str) -> Any:
+    """A start (n,), (1, n) or (B, n) in a NumPy array of this precision, validated."""
+    start = to_array("x0", x0)
+    if tuple(start.shape) not in [(n,), (1, n), (batch, n)]:
+        raise InputError(f"x0 has shape {tuple(start.shape)}; expected ({n},) or ({batch}, {n})")
+    with np.errstate(over="ignore"):
+        start = to_numpy(start).astype(precision, copy=False)
+    if not _all_finite(start):
+        raise InputError(
+            f"x0 holds numbers that are infinite in the problem's precision, {precision}; "
+            "scale it, or solve the problem in float64"
+        )
+    return start

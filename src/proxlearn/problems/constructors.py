@@ -1,0 +1,383 @@
+"""Problems from arrays: `lasso`, `logistic`, `softmax`, `elastic_net`, `nnls`, ...
+
+Every constructor takes NumPy arrays, tensors, scipy sparse matrices or matvec objects for A, one
+problem or a batch: A (m, n) is shared by the instances, A (B, m, n) gives each its own; b is (m,)
+or (B, m); numbers such as lam are one for all or (B,). The precision is that of A. The answers of a
+problem are tensors where A or b is a tensor, and NumPy arrays elsewhere.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from proxlearn.errors import InputError
+from proxlearn.problems.arrays import (
+    Matrix,
+    is_tensor,
+    to_matrix,
+    to_numpy,
+    to_positive,
+    to_rows,
+    to_tasks,
+    to_weights,
+)
+from proxlearn.problems.description import Grouped, LinearModel, OnSimplex, Separable
+from proxlearn.problems.grouping import penalised_groups
+from proxlearn.problems.problem import Problem
+
+if TYPE_CHECKING:
+    from proxlearn.problems.penalties import Penalty
+    from proxlearn.problems.smooth import Smooth
+
+MANY_CLASSES = 1000
+"""More classes than ten a row and this are taken for labels that were not encoded."""
+MOST_ENTRIES = 2**31
+"""Largest number of entries of the labels (m, C) and the answer (C, d): 16 GiB in float64."""
+
+
+def prepare(A: Any) -> Matrix:
+    """A checked once, for many problems: give the result to the constructors as A.
+
+    What a solve computes from A alone, such as its norm for a first-order method, is remembered
+    with it. The memory is that of A itself, but for sparse matrices that are not stored by columns.
+
+    >>> import numpy as np, proxlearn as pl
+    >>> A = pl.prepare(np.eye(3))
+    >>> [round(float(pl.solve(pl.lasso(A, [b, 0, 0], lam=0.5)).x[0]), 6) for b in (1.0, 2.0)]
+    [0.5, 1.5]
+    """
+    return to_matrix("A", A)
+
+
+def lasso(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
+    """``1/2 ||A x - b||^2 + lam sum_i w_i |x_i|``; a weight of 0 leaves x_i unpenalised.
+
+    >>> import proxlearn as pl
+    >>> problem = pl.lasso([[1.0, 0.0], [0.0, 2.0]], [1.0, 1.0], lam=0.1)
+    >>> problem.n, problem.batch
+    (2, 1)
+    """
+    A = to_matrix("A", A)
+    targets = to_rows("b", b, A.shape[0], A)
+    r = Separable(to_positive("lam", lam, A), weights=to_weights("weights", weights, A.shape[1], A))
+    return _linear("squares", A, b, targets, r)
+
+
+def elastic_net(A: Any, b: Any, lam: Any, lam2: Any, weights: Any = None) -> Problem:
+    """``1/2 ||A x - b||^2 + sum_i w_i (lam |x_i| + lam2/2 x_i^2)``, lam >= 0 and lam2 > 0."""
+    A = to_matrix("A", A)
+    targets = to_rows("b", b, A.shape[0], A)
+    lam = to_positive("lam", lam, A, at_least=0)
+    lam2 = to_positive("lam2", lam2, A)
+    r = Separable(lam, lam2, to_weights("weights", weights, A.shape[1], A))
+    return _linear("squares", A, b, targets, r)
+
+
+def multitask_lasso(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
+    """Least squares for several targets that use the same columns of A.
+
+    Minimises ``1/2 ||A X - b||^2 + lam sum_j w_j ||X_j||_2`` over matrices X (n, T), whose rows X_j
+    are zero together.
+
+    Parameters
+    ----------
+    A : array (m, n) or (B, m, n), scipy sparse matrix, or object with matvec
+    b : array (m, T) or (B, m, T)
+        A column for each target.
+    lam : number or (B,)
+    weights : array (n,) or (B, n), optional
+        w, 1 by default; a weight of 0 leaves a row unpenalised.
+
+    Returns
+    -------
+    Problem
+        Its x (n T,) is X row by row: ``solution.x.reshape(n, T)``.
+
+    Examples
+    --------
+    >>> import numpy as np, proxlearn as pl
+    >>> problem = pl.multitask_lasso(np.eye(2), [[3.0, 4.0], [0.3, 0.4]], lam=1.0)
+    >>> pl.solve(problem).x.reshape(2, 2).round(6).tolist()
+    [[2.4, 3.2], [0.0, 0.0]]
+    """
+    A = to_matrix("A", A)
+    targets = to_tasks("b", b, A)
+    B, m, T = targets.shape
+    r = Grouped(
+        to_positive("lam", lam, A),
+        np.arange(A.shape[1] * T) // T,
+        to_weights("weights", weights, A.shape[1], A),
+        tasks=T,
+    )
+    by_task = targets.swapaxes(1, 2).reshape(B, T * m)
+    return _linear("squares", A, b, by_task, r, axes=2)
+
+
+def huber(A: Any, b: Any, lam: Any, delta: Any, weights: Any = None) -> Problem:
+    """LASSO with Huber's loss, which outliers of b change little.
+
+    ``sum_i phi(a_i^T x - b_i) + lam sum_j w_j |x_j|`` with ``phi(e) = e^2 / 2`` for
+    ``|e| <= delta`` and ``delta |e| - delta^2 / 2`` beyond; a weight of 0 leaves x_j unpenalised.
+
+    Parameters
+    ----------
+    A : array (m, n) or (B, m, n), or a sparse matrix
+    b : array (m,) or (B, m)
+    lam : float or (B,)
+    delta : float or (B,)
+        The error beyond which the loss grows like a straight line, in the units of b.
+    weights : array (n,) or (B, n), optional
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> import proxlearn as pl
+    >>> problem = pl.huber([[1.0], [1.0], [1.0]], [1.0, 1.1, 50.0], lam=0.1, delta=0.5)
+    >>> pl.solve(problem).x.round(3)  # least squares would have 17.333
+    array([1.25])
+    """
+    A = to_matrix("A", A)
+    targets = to_rows("b", b, A.shape[0], A)
+    delta = to_positive("delta", delta, A)
+    r = Separable(to_positive("lam", lam, A), weights=to_weights("weights", weights, A.shape[1], A))
+    return _linear("huber", A, b, targets, r, delta=delta)
+
+
+def nnls(A: Any, b: Any) -> Problem:
+    """``1/2 ||A x - b||^2`` subject to x >= 0."""
+    A = to_matrix("A", A)
+    r = Separable(lower=np.zeros((1, 1)))
+    return _linear("squares", A, b, to_rows("b", b, A.shape[0], A), r)
+
+
+def simplex_ls(A: Any, b: Any, radius: Any = 1.0, at_most: bool = False) -> Problem:
+    """``1/2 ||A x - b||^2`` subject to x >= 0 and sum x = radius: unmixing.
+
+    Parameters
+    ----------
+    A : array (m, n) or (B, m, n), or a sparse matrix
+    b : array (m,) or (B, m)
+    radius : float or (B,)
+        The sum of x.
+    at_most : bool
+        Whether the sum of x may also be smaller than the radius.
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> import proxlearn as pl
+    >>> pl.solve(pl.simplex_ls([[1.0, 0.0], [0.0, 1.0]], [0.9, 0.5])).x.round(3)
+    array([0.7, 0.3])
+    >>> pl.solve(pl.simplex_ls([[1.0, 0.0], [0.0, 1.0]], [0.3, 0.2], at_most=True)).x.round(3)
+    array([0.3, 0.2])
+    """
+    A = to_matrix("A", A)
+    targets = to_rows("b", b, A.shape[0], A)
+    radius = to_positive("radius", radius, A)
+    return _linear("squares", A, b, targets, OnSimplex(radius, bool(at_most)))
+
+
+def group_lasso(A: Any, b: Any, lam: Any, groups: Any, weights: Any = None) -> Problem:
+    """Least squares in which groups of coordinates are zero together.
+
+    Minimises ``1/2 ||A x - b||^2 + lam sum_g w_g ||x_g||_2``.
+
+    Parameters
+    ----------
+    A : array (m, n) or (B, m, n), scipy sparse matrix, or object with matvec
+    b : array (m,) or (B, m)
+    lam : number or (B,)
+    groups : array (n,), or list of G lists of coordinates
+        As an array, the group of each coordinate, numbered from 0 with none left out, and -1 for a
+        coordinate in no group. As lists, the coordinates of each group; groups do not overlap.
+        Coordinates in no group are not penalised.
+    weights : array (G,) or (B, G), optional
+        1 by default; the square root of the group's size is another usual choice. A weight of 0
+        leaves a group unpenalised.
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> import numpy as np, proxlearn as pl
+    >>> problem = pl.group_lasso(np.eye(4), [3.0, 4.0, 0.3, 0.4], lam=1.0, groups=[[0, 1], [2, 3]])
+    >>> pl.solve(problem).x.round(6).tolist()
+    [2.4, 3.2, 0.0, 0.0]
+    """
+    A = to_matrix("A", A)
+    targets = to_rows("b", b, A.shape[0], A)
+    group_of, w = penalised_groups(groups, weights, A)
+    return _linear("squares", A, b, targets, Grouped(to_positive("lam", lam, A), group_of, w))
+
+
+def sparse_group_lasso(
+    A: Any,
+    b: Any,
+    lam: Any,
+    groups: Any,
+    l1_ratio: Any = 0.5,
+    weights: Any = None,
+    l1_weights: Any = None,
+) -> Problem:
+    """Least squares in which groups are zero together, and coordinates inside the others, too.
+
+    Minimises ``1/2 ||A x - b||^2 + lam (l1_ratio sum_j v_j |x_j| + (1 - l1_ratio) sum_g w_g
+    ||x_g||_2)``.
+
+    Parameters
+    ----------
+    A : array (m, n) or (B, m, n), scipy sparse matrix, or object with matvec
+    b : array (m,) or (B, m)
+    lam : number or (B,)
+    groups : array (n,), or list of G lists of coordinates
+        As in `group_lasso`. Coordinates in no group have the l1 part of the penalty alone.
+    l1_ratio : number or (B,)
+        From 0, which is the group LASSO, to 1, which is the LASSO.
+    weights : array (G,) or (B, G), optional
+        w, 1 by default.
+    l1_weights : array (n,) or (B, n), optional
+        v, 1 by default.
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> import numpy as np, proxlearn as pl
+    >>> problem = pl.sparse_group_lasso(np.eye(4), [4.0, 0.3, 0.3, 0.4], 1.0, [[0, 1], [2, 3]])
+    >>> pl.solve(problem).x.round(6).tolist()
+    [3.0, 0.0, 0.0, 0.0]
+    """
+    A = to_matrix("A", A)
+    targets = to_rows("b", b, A.shape[0], A)
+    group_of, w = penalised_groups(groups, weights, A)
+    ratio = to_positive("l1_ratio", l1_ratio, A, at_least=0)
+    if bool((ratio > 1).any()):
+        raise InputError(f"l1_ratio is {float(ratio.max()):g}; expected numbers from 0 to 1")
+    v = to_weights("l1_weights", l1_weights, A.shape[1], A)
+    r = Grouped(to_positive("lam", lam, A), group_of, w, ratio, v)
+    return _linear("squares", A, b, targets, r)
+
+
+def logistic(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
+    """``1/m sum_i log(1 + exp(-s_i a_i^T x)) + lam sum_j w_j |x_j|``, s = 2b - 1, b in {0, 1}."""
+    A = to_matrix("A", A)
+    labels = to_rows("b", b, A.shape[0], A)
+    if not bool(((labels == 0) | (labels == 1)).all()):
+        found = ", ".join(f"{v:g}" for v in np.unique(to_numpy(labels))[:4])
+        raise InputError(f"b holds labels such as {found}; expected only 0 and 1")
+    r = Separable(to_positive("lam", lam, A), weights=to_weights("weights", weights, A.shape[1], A))
+    return _linear("logistic", A, b, labels, r)
+
+
+def poisson(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
+    """Poisson regression with a log link: half the mean deviance of counts b, with an l1 penalty.
+
+    ``1/m sum_i [exp(z_i) - b_i z_i + b_i log b_i - b_i] + lam sum_j w_j |x_j|`` with ``z = A x``;
+    a weight of 0 leaves x_j unpenalised. The deviance is 0 for a perfect fit.
+
+    Parameters
+    ----------
+    A : array (m, n) or (B, m, n), or a sparse matrix
+    b : array (m,) or (B, m)
+        Numbers >= 0; they need not be whole.
+    lam : float or (B,)
+    weights : array (n,) or (B, n), optional
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> import proxlearn as pl
+    >>> problem = pl.poisson([[1.0], [1.0], [1.0]], [1, 2, 3], lam=0.5)
+    >>> pl.solve(problem, tol=1e-9).x.round(4)  # exp(x) = 2 - 0.5
+    array([0.4055])
+    """
+    A = to_matrix("A", A)
+    counts = to_rows("b", b, A.shape[0], A)
+    if bool((counts < 0).any()):
+        least = float(to_numpy(counts).min())
+        raise InputError(f"b holds {least:g}; expected counts, numbers >= 0")
+    r = Separable(to_positive("lam", lam, A), weights=to_weights("weights", weights, A.shape[1], A))
+    return _linear("poisson", A, b, counts, r)
+
+
+def softmax(A: Any, b: Any, lam: Any, classes: int | None = None, weights: Any = None) -> Problem:
+    """Mean cross-entropy of C classes plus ``lam sum w |x|``; labels b are 0, ..., C-1.
+
+    x (C*d,) is the weight matrix (C, d) row by row; `weights`, if given, has the same layout.
+    """
+    A = to_matrix("A", A)
+    labels = to_rows("b", b, A.shape[0], A)
+    numbers = to_numpy(labels)
+    whole = numbers.astype(np.int64)
+    if bool((whole != numbers).any()) or bool((numbers < 0).any()):
+        raise InputError("b must hold the class numbers 0, 1, 2, ...; encode the labels first")
+    if classes is not None and not isinstance(classes, (int, np.integer)):
+        raise InputError(f"classes is {classes!r}; expected a whole number, or None to count them")
+    C = int(whole.max()) + 1 if classes is None else int(classes)
+    if int(whole.max()) >= C or C < 2:
+        raise InputError(
+            f"b has labels up to {int(whole.max())} and classes is {C}; "
+            "expected at least two classes, and labels below `classes`"
+        )
+    _check_classes(whole.shape, C, columns=A.shape[1], counted=classes is None)
+    lam = to_positive("lam", lam, A)
+    w = to_weights("weights", weights, C * A.shape[1], A)
+    return _linear("softmax", A, b, labels, Separable(lam, weights=w), classes=np.array([C]))
+
+
+def _check_classes(shape: tuple[int, int], C: int, columns: int, counted: bool) -> None:
+    """Refuses a number of classes that is a mistake, before memory for it is asked for."""
+    B, m = shape
+    if counted and MANY_CLASSES + 10 * B * m < C:
+        raise InputError(
+            f"b has labels up to {C - 1} in {B * m} rows, far more classes than rows; expected the "
+            "class numbers 0, 1, 2, ...: encode the labels, or give `classes`"
+        )
+    if C * max(B * m, B * columns) > MOST_ENTRIES:
+        raise InputError(
+            f"classes is {C}, which with A of {m} x {columns} makes arrays of more than "
+            f"{MOST_ENTRIES} entries; expected fewer classes: encode the labels as 0, 1, 2, ..."
+        )
+
+
+def _linear(
+    loss: str,
+    A: Matrix,
+    b: Any,
+    targets: Any,
+    r: Separable | Grouped | OnSimplex,
+    axes: int = 1,
+    **options: Any,
+) -> Problem:
+    names = ("lam", "radius", "lam2", "weights", "l1_ratio", "l1_weights")
+    _check_batches(A, targets, {name: getattr(r, name, None) for name in names} | options)
+    model = LinearModel(loss, A, targets, r, options)
+    single = model.batch == 1 and np.ndim(b) == axes
+    return Problem.described(model, single, numpy=not (A.from_tensors or is_tensor(b)))
+
+
+def _composite(A: Matrix, b: Any, f: "Smooth", r: "Penalty") -> Problem:
+    single = max(f.batch, r.batch) == 1 and np.ndim(b) == 1
+    return Problem(f, r, single, numpy=not (A.from_tensors or is_tensor(b)))
+
+
+def _check_batches(A: Matrix, b: Any, penalty: dict[str, Any]) -> None:
+    if A.batch != 1 and len(b) not in (1, A.batch):
+        raise InputError(f"A has {A.batch} instances and b has {len(b)}; expected as many, or one")
+    counts = {name: len(value) for name, value in penalty.items() if value is not None}
+    if len(set(counts.values()) - {1}) > 1:
+        given = " and ".join(f"{name} has {count} instances" for name, count in counts.items())
+        raise InputError(f"{given}; expected as many, or one")

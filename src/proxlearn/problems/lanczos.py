@@ -1,0 +1,71 @@
+"""The spectral norm of an operator from its products alone."""
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from proxlearn.problems.operators import Operator
+
+MARGIN = 0.02
+"""Relative safety added to the largest Ritz value of A^T A."""
+
+
+def lanczos_norm(A: "Operator", failure: float = 1e-6, at_least: int = 12) -> Tensor:
+    """An upper bound on ||A||_2, (batch,), by Lanczos on A^T A from a random start.
+
+    The largest Ritz value theta_k never exceeds the eigenvalue. It falls short by more than a
+    fraction eps with probability below 1.648 sqrt(n) exp(-sqrt(eps) (2k - 1)) (Kuczynski and
+    Wozniakowski, 1992): k is capped where this is `failure` for eps = `MARGIN`. An instance
+    stops earlier, after `at_least` steps, once the residual of its Ritz pair is below a
+    twentieth of the margin. Returned is the root of theta_k (1 + MARGIN). Start and stop are an
+    instance's own, so the result does not depend on its neighbours.
+    """
+    m, n = A.shape
+    cap = math.ceil((math.log(1.648 * math.sqrt(n) / failure) / math.sqrt(MARGIN) + 1) / 2)
+    steps = min(cap, n, m + 1)
+    generator = torch.Generator().manual_seed(0)
+    start = torch.randn(n, generator=generator, dtype=torch.float64).to(A.device, A.dtype)
+    q = (start / start.norm()).expand(A.batch, n)
+    # A is divided by the size of its product with the start: squares stay in the dtype's range.
+    scale = positive(A.forward(q).abs().amax(1))
+    basis, alphas = [q], []
+    betas: list[Tensor] = []
+    theta = size = torch.zeros(A.batch, dtype=A.dtype, device=A.device)
+    done = torch.zeros(A.batch, dtype=torch.bool, device=A.device)
+    for k in range(1, steps + 1):
+        w = A.adjoint(A.forward(q) / scale[:, None]) / scale[:, None]
+        alphas.append((w * q).sum(1))
+        Q = torch.stack(basis, 1)
+        for _ in range(2):  # twice is enough: full reorthogonalisation
+            w = w - ((Q @ w[:, :, None]).mT @ Q)[:, 0]
+        beta = w.norm(dim=1)
+        if k >= min(at_least, steps):
+            values, vectors = torch.linalg.eigh(_tridiagonal(alphas, betas))
+            theta = torch.where(done, theta, values[:, -1])
+            residual = beta * vectors[:, -1, -1].abs()
+            done = done | (residual <= 0.05 * MARGIN * theta)
+            if bool(done.all()):
+                break
+        betas.append(beta)
+        # An exhausted Krylov space (beta is rounding) goes on with zero vectors, which change
+        # nothing; to normalise that rounding again and again would end in a wrong norm.
+        size = torch.maximum(size, torch.maximum(alphas[-1], beta))
+        alive = beta > torch.finfo(A.dtype).eps * size
+        q = torch.where(alive[:, None], w / positive(beta)[:, None], torch.zeros_like(w))
+        basis.append(q)
+    return (theta.clamp(min=0) * (1 + MARGIN)).sqrt() * scale
+
+
+def positive(scale: Tensor) -> Tensor:
+    return torch.where(scale > 0, scale, torch.ones_like(scale))
+
+
+def _tridiagonal(alphas: list[Tensor], betas: list[Tensor]) -> Tensor:
+    T = torch.diag_embed(torch.stack(alphas, 1))
+    if betas:
+        off = torch.stack(betas, 1)
+        T = T + torch.diag_embed(off, 1) + torch.diag_embed(off, -1)
+    return T

@@ -1,0 +1,49 @@
+"""r(x) = 0 where x >= 0 and sum x <= radius, infinite elsewhere."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from proxlearn.problems.description import OnSimplex
+from proxlearn.problems.penalties.base import Penalty, zero_or_inf
+from proxlearn.problems.penalties.simplex import FEASIBLE, Simplex
+from proxlearn.problems.powers import times_power
+
+
+@dataclass(frozen=True)
+class SumAtMost(Penalty):
+    """``r(x) = 0`` where x >= 0 and sum x <= radius (B,), infinite elsewhere."""
+
+    radius: Tensor
+
+    separable = False
+    finite = False
+    indicator = True
+
+    @property
+    def batch(self) -> int:
+        return len(self.radius)
+
+    def value(self, x: Tensor) -> Tensor:
+        inside = x.sum(-1) <= (1 + FEASIBLE) * self.radius
+        return zero_or_inf((x >= 0) & inside[:, None], x)
+
+    def prox(self, v: Tensor, p: Tensor) -> Tensor:
+        """max(0, v) where its sum is at most the radius, elsewhere the prox of the simplex."""
+        positive = v.clamp(min=0)
+        inside = positive.sum(-1, keepdim=True) <= self.radius[:, None]
+        return torch.where(inside, positive, Simplex(self.radius).prox(v, p))
+
+    def in_units(self, variable: Tensor, objective: Tensor) -> "SumAtMost":
+        return SumAtMost(times_power(self.radius, -variable))
+
+    def tie(self, p: Tensor) -> Tensor:
+        """p itself: this prox takes a value for each coordinate."""
+        return p
+
+    def conjugate(self, v: Tensor) -> Tensor:
+        return self.radius * v.amax(-1).clamp(min=0)
+
+    def core_form(self) -> OnSimplex:
+        return OnSimplex(self.radius, at_most=True)

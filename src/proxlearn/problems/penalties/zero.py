@@ -1,0 +1,40 @@
+"""r(x) = 0."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from proxlearn.problems.description import Separable
+from proxlearn.problems.penalties.base import Penalty, Piece, bounded_piece, zero_or_inf
+
+
+@dataclass(frozen=True)
+class Zero(Penalty):
+    """``r(x) = 0``: smooth minimisation."""
+
+    @property
+    def batch(self) -> int:
+        return 1
+
+    def value(self, x: Tensor) -> Tensor:
+        return x.new_zeros(len(x))
+
+    def prox(self, v: Tensor, p: Tensor) -> Tensor:
+        return v
+
+    def subgrad(self, x: Tensor) -> Tensor:
+        return torch.zeros_like(x)
+
+    def in_units(self, variable: Tensor, objective: Tensor) -> "Zero":
+        return self
+
+    def conjugate(self, v: Tensor) -> Tensor:
+        return zero_or_inf(v == 0, v)
+
+    def piece(self, x: Tensor, g: Tensor) -> Piece:
+        far = x.new_full((1, 1), torch.inf)
+        return bounded_piece(x, g, -far, far)
+
+    def core_form(self) -> Separable:
+        return Separable()

@@ -1,0 +1,37 @@
+"""Smooth terms f."""
+
+from typing import Any
+
+from proxlearn.problems.smooth.autograd import Autograd
+from proxlearn.problems.smooth.base import GLM, Evaluation, Smooth
+from proxlearn.problems.smooth.huber import Huber
+from proxlearn.problems.smooth.least_squares import LeastSquares
+from proxlearn.problems.smooth.logistic import Logistic
+from proxlearn.problems.smooth.poisson import Poisson
+from proxlearn.problems.smooth.quadratic import Quadratic
+from proxlearn.problems.smooth.softmax import Softmax
+from proxlearn.problems.smooth.zero import NoSmooth
+
+BY_LOSS: dict[str, Any] = {
+    "squares": LeastSquares,
+    "logistic": Logistic,
+    "huber": Huber,
+    "poisson": Poisson,
+    "softmax": Softmax.of_labels,
+}
+"""The smooth terms of the losses that the compiled core knows, by their names there."""
+
+__all__ = [
+    "BY_LOSS",
+    "GLM",
+    "Autograd",
+    "Evaluation",
+    "Huber",
+    "LeastSquares",
+    "Logistic",
+    "NoSmooth",
+    "Poisson",
+    "Quadratic",
+    "Smooth",
+    "Softmax",
+]

@@ -1,0 +1,249 @@
+"""Solves by the compiled core: problems in, solutions out, in the problem's own library."""
+
+import math
+import os
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from proxlearn.core import kernel
+from proxlearn.core.glm import (
+    STATUSES,
+    Answer,
+    Limits,
+    Part,
+    describe,
+    path_glm,
+    solve_glm,
+    solve_one,
+)
+from proxlearn.core.losses import LOSSES
+from proxlearn.core.starts import Start
+from proxlearn.problems.arrays import to_numpy, to_start
+from proxlearn.problems.description import LinearModel
+from proxlearn.problems.problem import Problem
+from proxlearn.solving.solution import Solution, SolutionPath, Status
+from proxlearn.solving.starts import automatic_start
+
+Array = npt.NDArray[np.float64]
+
+BY_NUMBER = tuple(Status(name) for name in STATUSES)
+
+BLOCK = 2**20
+"""Entries of A that are converted to float64 at a time, 8 MiB."""
+
+
+def solve_exactly(
+    problem: Problem,
+    x0: Any,
+    tol: float,
+    max_iter: int,
+    time_limit: float | None = None,
+    threads: int | None = None,
+    part: Part | None = None,
+    start: Start | None = None,
+) -> Solution:
+    """Solve every instance of a problem whose model the core covers.
+
+    `part` says that these problems are a part of more; see `solve_glm`. Without a `start` one is
+    chosen where it was measured to be faster and x0 is not given.
+    """
+    began = time.perf_counter()
+    model = problem.model
+    assert model is not None
+    stop = limits(tol, max_iter, time_limit)
+    if problem.batch == 1 and problem.numpy and part is None:
+        return _solve_one(problem, model, x0, stop, began, start)
+    glm, first = model.glm(), first_point(problem, x0)
+    start = automatic_start(glm) if start is None and x0 is None else start
+    answer = solve_glm(glm, first, stop, workers(threads), part, start)
+    arrays = in_library(problem, answer)
+    return Solution(
+        x=arrays.x[0] if problem.single else arrays.x,
+        objective=arrays.objective,
+        gap=arrays.gap,
+        status=statuses(answer),
+        iterations=arrays.iterations,
+        grad_evals=arrays.passes,
+        seconds=time.perf_counter() - began,
+        engine="core",
+    )
+
+
+def _solve_one(
+    problem: Problem,
+    model: LinearModel,
+    x0: Any,
+    limits: Limits,
+    began: float,
+    start: Start | None,
+) -> Solution:
+    """The same for one instance, without the arrays of a batch."""
+    glm, first = model.glm(), None if x0 is None else first_point(problem, x0).reshape(-1)
+    start = automatic_start(glm) if start is None and x0 is None else start
+    x, _, objective, gap, status, iterations, passes = solve_one(glm, first, limits, start)
+    finite = math.isfinite(objective) and math.isfinite(kernel.largest_magnitude(x))
+    x = x if model.A.precision == "float64" else x.astype(np.float32)
+    return Solution(
+        x if problem.single else x[None],
+        np.array([objective]),
+        np.array([gap]),
+        (BY_NUMBER[status] if finite else Status.NUMERICAL_ERROR,),
+        np.array([iterations]),
+        np.array([math.ceil(passes)]),
+        time.perf_counter() - began,
+        engine="core",
+    )
+
+
+def path_exactly(
+    problem: Problem,
+    lams: npt.NDArray[Any],
+    x0: Any,
+    tol: float,
+    max_iter: int,
+    threads: int | None = None,
+) -> SolutionPath:
+    """Solve for each of lams (K, B), which fall, by the core; lam2 keeps its ratio to lam."""
+    began = time.perf_counter()
+    model = problem.model
+    assert model is not None
+    whole = path_glm(
+        model.glm(model.penalty.at_one()),
+        lams,
+        first_point(problem, x0),
+        limits(tol, max_iter),
+        workers(threads),
+    )
+    arrays, chain = in_library(problem, whole), lams
+    if not problem.numpy:
+        from proxlearn.problems.tensors import as_tensor
+
+        chain = as_tensor(lams)  # type: ignore[assignment]
+    return SolutionPath(
+        lams=chain[:, 0] if problem.single else chain,
+        x=arrays.x[:, 0] if problem.single else arrays.x,
+        objective=arrays.objective,
+        gap=arrays.gap,
+        status=tuple(
+            tuple([BY_NUMBER[number] for number in row]) for row in _status_numbers(whole).tolist()
+        ),
+        iterations=arrays.iterations,
+        grad_evals=arrays.passes,
+        seconds=time.perf_counter() - began,
+        engine="core",
+    )
+
+
+def largest_lam(model: LinearModel) -> Array:
+    """The smallest lam for which every penalised coordinate of the solution is zero, (B,).
+
+    From A^T u, with u the gradient of the loss at the minimiser over the unpenalised coordinates.
+    """
+    m, b = model.A.shape[0], np.ascontiguousarray(to_numpy(model.b), dtype=np.float64)
+    kind, T = LOSSES[model.loss], model.tasks
+    share = np.full(m * T, 1.0 / m if kind.mean else 1.0)
+    found = np.empty(model.batch)
+    for i in range(model.batch):
+        A = _own(model.A.array, i)
+        target = b[i if len(b) > 1 else 0]
+        free = model.penalty.free(model.n, i)[::T]  # all tasks of a column are, or none
+        parts = [_null_prediction(model, i, part, free) for part in target.reshape(T, m)]
+        loss = kind.compiled(kind.prepare(target), share, **model.options_of(i))
+        u = loss.dual_point(np.concatenate(parts).ravel()).reshape(-1, m)
+        c = np.stack([_correlations(A, part) for part in u], axis=1 if T > 1 else 0)
+        found[i] = model.penalty.lam_max(c.ravel(), i)
+    return found
+
+
+def _own(A: Any, i: int) -> Any:
+    """A of instance i."""
+    return A[i if len(A) > 1 else 0] if isinstance(A, np.ndarray) and A.ndim == 3 else A
+
+
+def _null_prediction(model: LinearModel, i: int, b: Array, free: npt.NDArray[np.bool_]) -> Array:
+    """A x at the minimiser x of instance i over the unpenalised coordinates, the others at 0.
+
+    (classes, m); there is one class but for softmax.
+    """
+    A = _own(model.A.array, i)
+    free = free.reshape(-1, A.shape[1])
+    if not free.any():
+        return np.zeros((len(free), len(b)))
+    chosen = free.any(0)
+    columns = A[:, np.flatnonzero(chosen)]
+    dense = np.asarray(columns if isinstance(columns, np.ndarray) else columns.toarray(), float)
+    if LOSSES[model.loss].quadratic:
+        x = np.linalg.lstsq(dense, b, rcond=None)[0]
+    else:
+        reach = np.where(free[:, chosen], np.inf, 0.0).ravel()
+        glm = describe(
+            dense, b, model.loss, lower=-reach, upper=reach, options=model.options_of(i)
+        )  # fmt: skip
+        x = solve_glm(glm, limits=Limits(tol=1e-14, max_iter=100)).x[0]
+    prediction: Array = x.reshape(len(free), -1) @ dense.T
+    return prediction
+
+
+def _correlations(A: Any, u: Array) -> Array:
+    """A^T u in float64, in blocks of rows where A is in single precision."""
+    if not isinstance(A, np.ndarray) or A.dtype == np.float64:
+        return np.asarray(A.T @ u)
+    rows = max(1, BLOCK // A.shape[1])
+    parts = range(0, len(A), rows)
+    total: Array = sum(A[i : i + rows].astype(float).T @ u[i : i + rows] for i in parts)
+    return total
+
+
+def limits(tol: float, max_iter: int, seconds: float | None = None) -> Limits:
+    """The core's limits."""
+    return Limits(float(tol), max_iter, np.inf if seconds is None else float(seconds))
+
+
+def first_point(problem: Problem, x0: Any) -> Any:
+    """x0 for the core, validated; rounded to the problem's precision as the answer is."""
+    if x0 is None:
+        return None
+    model = problem.model
+    assert model is not None
+    given = to_start(x0, problem.batch, problem.n, model.A.precision)
+    return given.astype(np.float64, copy=False)
+
+
+def workers(threads: int | None) -> int:
+    """Number of threads for a batch: OMP_NUM_THREADS, which other libraries read too, or all."""
+    if threads is not None:
+        return max(1, int(threads))
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    if given.isdigit() and int(given) > 0:
+        return int(given)
+    available = getattr(os, "sched_getaffinity", None)
+    return len(available(0)) if available is not None else os.cpu_count() or 1
+
+
+def statuses(answer: Answer) -> tuple[Status, ...]:
+    """The statuses of the instances."""
+    return tuple([BY_NUMBER[number] for number in _status_numbers(answer).tolist()])
+
+
+def _status_numbers(answer: Answer) -> npt.NDArray[np.int8]:
+    """Those of the answer, but numbers that float64 cannot hold solve nothing."""
+    finite = np.isfinite(answer.objective) & np.isfinite(answer.x).all(-1)
+    return np.where(finite, answer.status, STATUSES.index("NUMERICAL_ERROR"))
+
+
+def in_library(problem: Problem, answer: Answer) -> Answer:
+    """The answer as NumPy arrays or tensors, with whole numbers of passes."""
+    passes = np.ceil(answer.passes).astype(np.int64)
+    parts: tuple[Any, ...] = (
+        answer.x, answer.intercept, answer.objective, answer.gap,
+        answer.status, answer.iterations, passes,
+    )  # fmt: skip
+    if problem.numpy:
+        return Answer(*parts)
+    from proxlearn.problems.tensors import as_tensor
+
+    tensors: tuple[Any, ...] = tuple(as_tensor(part) for part in parts)
+    return Answer(*tensors)

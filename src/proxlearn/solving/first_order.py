@@ -1,0 +1,354 @@
+"""The loop in PyTorch: one for all optimizers, with stopping, statuses and certified answers."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from proxlearn import zoo
+from proxlearn.errors import InputError
+from proxlearn.methods import optimizers
+from proxlearn.methods.optimizers import Optimizer
+from proxlearn.methods.rules import Learnable
+from proxlearn.methods.rules.banded import bands_differ
+from proxlearn.problems.batch import select
+from proxlearn.problems.certificates import Certificate, length
+from proxlearn.problems.powers import times_power
+from proxlearn.problems.problem import Problem
+from proxlearn.problems.smooth import GLM
+from proxlearn.problems.tensors import start_point
+from proxlearn.solving.attempts import Attempts, attempt
+from proxlearn.solving.safeguard import Safeguarded, SafeState, looks, rule_of
+from proxlearn.solving.solution import History, Solution, Status
+from proxlearn.solving.units import in_natural_units, restored, watched
+
+COSTLY_CHECK_EVERY = 10
+"""Iterations between looks at a lower bound that costs an extra product (unpenalised columns)."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback sees after each iteration: the instances still at work."""
+
+    iteration: int
+    index: Tensor
+    """Positions of these instances in the batch, (b,)."""
+    x: Tensor
+    """(b, n)"""
+    seconds: float
+
+
+@torch.no_grad()
+def iterate(
+    problem: Problem,
+    optimizer: str | Optimizer,
+    *,
+    tol: float,
+    max_iter: int,
+    x0: Any = None,
+    time_limit: float | None = None,
+    safeguard: bool = True,
+    polish: bool = True,
+    record: bool = False,
+    callback: Callable[[Progress], None] | None = None,
+) -> Solution:
+    """Solve with an optimizer, iteration by iteration: tensors in, tensors out. See `solve`."""
+    natural = in_natural_units(problem)
+    if natural is not None:
+        scaled, units = natural
+        start = times_power(start_point(problem, x0), -units.variable)
+        if bool(start.isfinite().all()):
+            solution = iterate(
+                scaled, optimizer, tol=tol, max_iter=max_iter, x0=start, time_limit=time_limit,
+                safeguard=safeguard, polish=polish, record=record,
+                callback=watched(callback, units),
+            )  # fmt: skip
+            return restored(solution, scaled, units, problem, tol)
+    method = optimizers.get(_automatic(problem) if optimizer == "auto" else optimizer)
+    if safeguard and is_learned(method) and not problem.f.gradients_are_free:
+        method = Safeguarded(method)
+    else:
+        _check_layers(method, max_iter)
+    run = _Run(problem, method, start_point(problem, x0), tol, record)
+    run.attempts.possible &= polish and tol > 0
+    status = Status.MAX_ITER
+    for _ in range(max_iter):
+        if time_limit is not None and run.seconds() >= time_limit:
+            status = Status.TIME_LIMIT
+            break
+        run.step()
+        working = run.working()
+        if callback is not None:
+            callback(Progress(run.k, working, run.x[working], run.seconds()))
+        if not len(working):
+            break
+    return run.solution(status)
+
+
+def _automatic(problem: Problem) -> str:
+    """The learned rule for losses of A x with a penalty like l1, what it was trained for."""
+    if problem.f.gradients_are_free:
+        return "ppa"
+    if not isinstance(problem.f, GLM) or problem.r.level() is None:
+        return "fista-restart"
+    A = problem.f.A
+    if A.explicit or A.shape[1] != problem.n or not zoo.has("imaging"):
+        return "general"
+    return "imaging" if bands_differ(problem) else "fista-restart"
+
+
+def _check_layers(method: Optimizer, max_iter: int) -> None:
+    layers = most_iterations(method)
+    if layers is not None and max_iter > layers:
+        raise InputError(
+            f"this optimizer has {layers} layers and max_iter is {max_iter}; "
+            f"set max_iter to at most {layers}"
+        )
+
+
+def most_iterations(method: Optimizer) -> int | None:
+    """Layers of an unrolled method; None where there is no end."""
+    return getattr(method, "layers", None)
+
+
+def is_learned(method: Optimizer) -> bool:
+    """True where a method has weights: it may be wrong on problems that it was not trained for."""
+    return isinstance(rule_of(method), Learnable)
+
+
+class _Run:
+    """The mutable part of a solve: which instances are still at work, and the answers so far.
+
+    `problem` and `state` hold the instances `index` of the whole batch. Those that ended are
+    marked in `ended` at once, and leave the arrays once they are half of them: each time a copy
+    of what remains, together less than one copy of the problem.
+    """
+
+    def __init__(self, problem: Problem, opt: Optimizer, x0: Tensor, tol: float, record: bool):
+        self.began, self.paused = time.perf_counter(), 0.0
+        self.whole, self.problem, self.optimizer, self.tol = problem, problem, opt, tol
+        B, device = problem.batch, problem.device
+        self.x = x0.clone()
+        self.status: list[Status | None] = [None] * B
+        self.iterations = torch.zeros(B, dtype=torch.int64, device=device)
+        self.grad_evals = torch.zeros(B, dtype=torch.int64, device=device)
+        self.index = torch.arange(B, device=device)
+        self.ended = torch.zeros(B, dtype=torch.bool, device=device)
+        self.state = opt.init(problem, x0)
+        self.k = 0
+        self.next_check = torch.zeros(B, dtype=torch.int64, device=device)
+        self.wait = torch.ones(B, dtype=torch.int64, device=device)
+        free = problem.r.free()
+        self.costly = free is not None
+        # A product with each unpenalised column and one with A^T, two of which are a gradient.
+        self.look = 0 if free is None else (int(free.any(0).sum()) + 2) // 2
+        self.lower = torch.full((B,), -torch.inf, dtype=torch.float64, device=device)
+        self.attempts = Attempts(problem)
+        self.gradient = int(not problem.f.gradients_are_free)
+        # Losses of A x with a penalty like l1 have a gap: nothing less than it will do.
+        self.gapless = not (isinstance(problem.f, GLM) and problem.r.level() is not None)
+        if tol > 0 and not bool((problem.nearest_to_zero() == 0).all()):
+            self.grad_evals += self.gradient  # F there, the scale of an optimum of 0
+        self.rows: list[tuple[Tensor, Tensor, Tensor, float]] | None = [] if record else None
+        self.exact = problem.to(torch.float64) if record else None
+        self._record()
+
+    def seconds(self) -> float:
+        """Time spent on solving; recording pauses the clock."""
+        return time.perf_counter() - self.began - self.paused
+
+    def working(self) -> Tensor:
+        """Positions of the instances still at work, (b,)."""
+        return self.index[~self.ended]
+
+    def step(self) -> None:
+        """One iteration, then a look at who has ended."""
+        last = self.state.x
+        self.state = self.optimizer.step(self.problem, self.state)
+        self.k += 1
+        self.iterations[self.working()] += 1
+        self.grad_evals[self.working()] += self.optimizer.gradients
+        upper = self._upper()
+        broken = ~upper.isfinite() & ~self.ended
+        x = torch.where(broken[:, None], last, self.state.x)
+        self.x[self.working()] = x[~self.ended]
+        self._end(broken, Status.NUMERICAL_ERROR)
+        due = self.tol > 0 and (not self.costly or self.k % COSTLY_CHECK_EVERY == 0)
+        looked = looks(self.k) if isinstance(self.state, SafeState) else due
+        if looked:
+            self.grad_evals[self.working()] += self.look
+        if due:
+            lower = self._lower()
+            self._end(self._verified(self._claimed(upper, lower) & ~self.ended), Status.SOLVED)
+            if self.attempts.possible:
+                self._polish(upper, (upper - lower) / upper.abs())
+        self._record()
+        if bool(self.ended.any()):
+            self._shrink()
+
+    def _upper(self) -> Tensor:
+        """An upper bound on F(x), (b,)."""
+        if isinstance(self.state, SafeState):
+            return self.state.bound
+        return self.problem.upper_bound(self.state.at, self.state.x)
+
+    def _lower(self) -> Tensor:
+        """The largest lower bound on F* so far, (b,); kept where it was computed in float64."""
+        if isinstance(self.state, SafeState):
+            lower = self.state.lower
+        else:
+            lower = self.problem.lower_bound(self.state.at)
+        if lower.dtype == torch.float64:
+            known = torch.where(lower.isnan(), -torch.inf, lower)
+            self.lower[self.index] = torch.maximum(self.lower[self.index], known)
+        return torch.maximum(lower, self.lower[self.index].to(lower.dtype))
+
+    def _polish(self, upper: Tensor, gap: Tensor) -> None:
+        """Attempts where they are due; those that meet the tolerance end SOLVED."""
+        due = self.attempts.due(
+            self.problem, self.state.x, gap, self.index, self.k, self.optimizer.gradients
+        )
+        local = (due & ~self.ended).nonzero()[:, 0]
+        if not len(local):
+            return
+        rows = self.index[local]
+        budget = self.attempts.budget[rows]
+        some = self.problem.select(local)
+        start = self.attempts.start(self.state.x[local], upper[local], rows)
+        for found in attempt(some, start, rows, self.tol, budget):
+            self.grad_evals[found.rows] += found.cost
+            lower = torch.maximum(self.lower[found.rows], found.lower)
+            self.lower[found.rows] = lower
+            part = self.whole.select(found.rows)
+            gap = part.gap(found.objective, lower)
+            solved = gap <= part.allowed_gap(self.tol, found.objective)
+            unknown = gap.isinf()
+            if self.gapless and bool(unknown.any()):
+                small = found.residual <= self.tol * self._scale[found.rows]
+                solved = solved | (unknown & small)
+            solved = solved & found.objective.isfinite()
+            self.x[found.rows[solved]] = found.x[solved]
+            self.attempts.failed(found, ~solved, self.k)
+            done = torch.isin(self.index, found.rows[solved])
+            self._end(done & ~self.ended, Status.SOLVED)
+
+    def _end(self, those: Tensor, status: Status) -> None:
+        for i in self.index[those].tolist():
+            self.status[i] = status
+        self.ended = self.ended | those
+
+    def _shrink(self) -> None:
+        local = (~self.ended).nonzero()[:, 0]
+        if len(local) > len(self.ended) // 2:
+            return
+        self.index, self.ended = self.index[local], self.ended[local]
+        if len(local):
+            self.problem, self.state = self.problem.select(local), select(self.state, local)
+
+    def _claimed(self, upper: Tensor, lower: Tensor) -> Tensor:
+        """Instances whose free bounds say that they are solved, and whose next check is due."""
+        gap = self.problem.gap(upper, lower)
+        claimed = gap <= self.problem.allowed_gap(self.tol, upper)
+        unknown = gap.isinf()
+        if self.gapless and bool(unknown.any()):
+            small = self.problem.residual(self.state.at) <= self.tol * self._scale[self.index]
+            claimed = claimed | (unknown & small)
+        return claimed & (self.next_check[self.index] <= self.k)
+
+    @cached_property
+    def _scale(self) -> Tensor:
+        """||grad f(0)||, (B,), for one gradient; asked for only where no gap is known."""
+        self.grad_evals += self.gradient
+        return length(self.whole.f.grad(torch.zeros_like(self.x)))
+
+    def _verified(self, claimed: Tensor) -> Tensor:
+        """Claims that hold at x itself in float64. A false one is looked at later and later."""
+        local = claimed.nonzero()[:, 0]
+        if not len(local):
+            return claimed
+        where = self.index[local]
+        holds = self._certify(self.problem.select(local), where)[1]
+        self.grad_evals[where] += self.gradient + self.look
+        failed = where[~holds]
+        self.next_check[failed] = self.k + self.wait[failed]
+        self.wait[failed] = (2 * self.wait[failed]).clamp(max=64)
+        return claimed.index_put((local,), holds)
+
+    def _certify(self, problem: Problem, where: Tensor) -> tuple[Certificate, Tensor]:
+        """The certificate at x of the instances `where`, and whether it meets the tolerance."""
+        x = self.x[where]
+        c = problem.certificate(x, residual=self.gapless)
+        known = (c.objective - self.lower[where]).clamp(min=0)
+        c = replace(c, gap=torch.fmin(c.gap, known))
+        holds = (c.gap <= problem.allowed_gap(self.tol, c.objective)) & c.objective.isfinite()
+        unknown = c.gap.isinf()
+        if self.gapless and bool(unknown.any()):
+            assert c.residual is not None
+            small = c.residual <= self.tol * self._scale[where]
+            holds = holds | (unknown & c.objective.isfinite() & small)
+        return c, holds
+
+    def _record(self) -> None:
+        if self.rows is None or self.exact is None:
+            return
+        began = time.perf_counter()
+        elapsed = self.seconds()
+        c = self.exact.certificate(self.x.double())
+        gap = torch.fmin(c.gap, (c.objective - self.lower).clamp(min=0))
+        self.rows.append((c.objective, gap, self.grad_evals.clone(), elapsed))
+        self.paused += time.perf_counter() - began
+
+    def solution(self, unfinished: Status) -> Solution:
+        """Everything certified; SOLVED is what meets the tolerance here, at the returned x."""
+        seconds = self.seconds()
+        self._take_best()
+        everything = torch.arange(self.whole.batch, device=self.index.device)
+        c, holds = self._certify(self.whole, everything)
+        status = []
+        for old, met in zip(self.status, holds.tolist(), strict=True):
+            good = Status.SOLVED if met else unfinished
+            status.append(old if old == Status.NUMERICAL_ERROR else good)
+        return Solution(
+            x=self.x[0] if self.whole.single else self.x,
+            objective=c.objective,
+            gap=c.gap,
+            status=tuple(status),
+            iterations=self.iterations,
+            grad_evals=self.grad_evals,
+            seconds=seconds,
+            history=self._history(),
+        )
+
+    def _take_best(self) -> None:
+        """Where a solve ran out, the best point of the safeguard or the polish, not the last x."""
+        local = (~self.ended).nonzero()[:, 0]
+        if self.tol == 0 or not len(local):
+            return
+        problem, rows = self.problem.select(local), self.index[local]
+        others = []
+        if bool(self.attempts.best[rows].isfinite().any()):
+            infinity = self.attempts.best.new_tensor(torch.inf)
+            others.append(self.attempts.start(self.x[rows], infinity, rows))
+        if isinstance(self.state, SafeState):
+            others.append(self.state.best[local])
+        for other in others:
+            self.grad_evals[rows] += self.gradient  # two products with A
+            there, at_x = problem.objective(other), problem.objective(self.x[rows])
+            # Values that differ by rounding say nothing, and the last x has the better dual point.
+            better = there < at_x - 10 * torch.finfo(at_x.dtype).eps * at_x.abs()
+            self.x[rows[better]] = other[better]
+
+    def _history(self) -> History | None:
+        if self.rows is None:
+            return None
+        objective, gap, grad_evals, seconds = zip(*self.rows, strict=True)
+        return History(
+            torch.stack(objective),
+            torch.stack(gap),
+            torch.stack(grad_evals),
+            torch.tensor(seconds, dtype=torch.float64),
+        )

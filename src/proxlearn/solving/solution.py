@@ -1,0 +1,116 @@
+"""What a solve returns: the answer of every instance, how it ended, and what it cost."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+from proxlearn.problems.arrays import to_numpy
+
+Array: TypeAlias = Any
+"""A NumPy array or a tensor, by what the problem was made of."""
+
+
+class Status(str, Enum):
+    """How an instance ended; `advice` says what to do about it."""
+
+    SOLVED = "SOLVED"
+    MAX_ITER = "MAX_ITER"
+    TIME_LIMIT = "TIME_LIMIT"
+    NUMERICAL_ERROR = "NUMERICAL_ERROR"
+
+    __str__ = str.__str__
+
+    @property
+    def advice(self) -> str:
+        """What the status means and what to do, in words."""
+        return _ADVICE[self]
+
+
+_ADVICE = {
+    Status.SOLVED: "The certificate meets the tolerance.",
+    Status.MAX_ITER: "The tolerance was not reached: raise max_iter, loosen tol, or use float64.",
+    Status.TIME_LIMIT: "The time limit came first: raise time_limit or loosen tol.",
+    Status.NUMERICAL_ERROR: "The iterates left the range of numbers; x is the last finite one: "
+    "rescale the data, use float64, or another optimizer.",
+}
+
+
+@dataclass(frozen=True)
+class History:
+    """What `record=True` keeps, at x_0, ..., x_K, in float64; recording is not timed or counted."""
+
+    objective: Array
+    """(K+1, B)"""
+    gap: Array
+    """(K+1, B)"""
+    grad_evals: Array
+    """(K+1, B)"""
+    seconds: Array
+    """(K+1,)"""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The answer to a batch of B instances."""
+
+    x: Array
+    """(B, n), or (n,) where one problem was given."""
+    objective: Array
+    """F(x), (B,), float64."""
+    gap: Array
+    """Certified upper bound on F(x) - F*, (B,), float64; infinite where none is known."""
+    status: tuple[Status, ...]
+    """B of them."""
+    iterations: Array
+    """(B,)"""
+    grad_evals: Array
+    """Gradient equivalents, (B,): products with all of A and of its transpose count as one."""
+    seconds: float
+    history: History | None = None
+    engine: str = "torch"
+    """What solved it: the compiled "core", or the loop in "torch"."""
+    image: Array | None = None
+    """Of `sparse_recovery`, the pictures (B, h, w), or (h, w) where one problem was given."""
+
+    @property
+    def solved(self) -> bool:
+        """True where every instance met the tolerance."""
+        return all(s == Status.SOLVED for s in self.status)
+
+    def __str__(self) -> str:
+        counts = {s: self.status.count(s) for s in Status if s in self.status}
+        states = ", ".join(f"{c} {s}" if len(self.status) > 1 else s for s, c in counts.items())
+        gap, objective = (to_numpy(v) for v in (self.gap, self.objective))
+        iterations, gradients = (to_numpy(v) for v in (self.iterations, self.grad_evals))
+        return (
+            f"{states}: objective {objective.mean():.6g}, gap {gap.max():.1e}, "
+            f"{iterations.mean():.4g} iterations, {gradients.mean():.4g} gradients"
+        )
+
+
+@dataclass(frozen=True)
+class SolutionPath:
+    """The answers for K values of lam, largest first, for a batch of B instances."""
+
+    lams: Array
+    """(K, B), or (K,) where one problem was given."""
+    x: Array
+    """(K, B, n), or (K, n) where one problem was given."""
+    objective: Array
+    """F(x), (K, B), float64."""
+    gap: Array
+    """Certified upper bound on F(x) - F*, (K, B), float64; infinite where none is known."""
+    status: tuple[tuple[Status, ...], ...]
+    """K rows of B."""
+    iterations: Array
+    """(K, B)"""
+    grad_evals: Array
+    """Gradient equivalents, (K, B)."""
+    seconds: float
+    engine: str = "torch"
+    """What solved it: the compiled "core", or the loop in "torch"."""
+
+    @property
+    def solved(self) -> bool:
+        """True where every point of every instance met the tolerance."""
+        return all(s == Status.SOLVED for row in self.status for s in row)

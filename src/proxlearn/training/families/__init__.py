@@ -1,0 +1,94 @@
+"""Families of problems, and their names for the command line."""
+
+from proxlearn.errors import InputError, unknown
+from proxlearn.training.families.base import Family
+from proxlearn.training.families.gaussian import (
+    GaussianBox,
+    GaussianElasticNet,
+    GaussianGroupLasso,
+    GaussianLasso,
+    GaussianLogistic,
+    GaussianNnls,
+    GaussianSimplex,
+    GaussianSoftmax,
+)
+from proxlearn.training.families.imaging import Deblur, Imaging, Inpaint, Mri, Pictures, Tomography
+from proxlearn.training.families.median import WeightedMedian
+from proxlearn.training.families.smooth import GaussianLeastSquares, GaussianRidgeLogistic
+from proxlearn.training.families.wide import General, WideLasso, WideLogistic, WideSoftmax
+
+NAMES: dict[str, type[Family]] = {
+    "gaussian-lasso": GaussianLasso,
+    "gaussian-elastic-net": GaussianElasticNet,
+    "gaussian-group-lasso": GaussianGroupLasso,
+    "gaussian-nnls": GaussianNnls,
+    "gaussian-box": GaussianBox,
+    "gaussian-simplex": GaussianSimplex,
+    "gaussian-logistic": GaussianLogistic,
+    "gaussian-softmax": GaussianSoftmax,
+    "gaussian-least-squares": GaussianLeastSquares,
+    "gaussian-ridge-logistic": GaussianRidgeLogistic,
+    "weighted-median": WeightedMedian,
+    "wide-lasso": WideLasso,
+    "wide-logistic": WideLogistic,
+    "wide-softmax": WideSoftmax,
+    "general": General,
+    "deblur": Deblur,
+    "mri": Mri,
+    "inpaint": Inpaint,
+    "tomography": Tomography,
+    "imaging": Imaging,
+}
+"""Classes by name; `proxlearn.names.FAMILIES` has the same names for the command line."""
+
+
+def get(family: str | Family) -> Family:
+    """The family of that name with its default sizes, or the object itself."""
+    if isinstance(family, Family):
+        return family
+    if not isinstance(family, str):
+        raise InputError(
+            f"family is of type {type(family).__name__}; expected a Family, or the name of one, "
+            "such as 'gaussian-lasso': a rule is learned from many problems, not from one"
+        )
+    if family not in NAMES:
+        raise unknown("family", family, NAMES)
+    return NAMES[family]()
+
+
+def name_of(kind: str) -> str:
+    """The name that a class of families has on the command line; its own if it has none.
+
+    >>> name_of("GaussianLasso")
+    'gaussian-lasso'
+    """
+    return next((name for name, known in NAMES.items() if known.__name__ == kind), kind)
+
+
+__all__ = [
+    "NAMES",
+    "Deblur",
+    "Family",
+    "GaussianBox",
+    "GaussianElasticNet",
+    "GaussianGroupLasso",
+    "GaussianLasso",
+    "GaussianLeastSquares",
+    "GaussianLogistic",
+    "GaussianNnls",
+    "GaussianRidgeLogistic",
+    "GaussianSimplex",
+    "GaussianSoftmax",
+    "General",
+    "Imaging",
+    "Inpaint",
+    "Mri",
+    "Pictures",
+    "Tomography",
+    "WeightedMedian",
+    "WideLasso",
+    "WideLogistic",
+    "WideSoftmax",
+    "get",
+    "name_of",
+]

@@ -1,0 +1,205 @@
+"""Gaussian designs: the paper's two families, and one for each other penalty and loss."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from proxlearn.errors import InputError
+from proxlearn.problems.operators import Dense
+from proxlearn.problems.penalties import L1, Box, ElasticNet, GroupL1, NonNegative, Penalty, Simplex
+from proxlearn.problems.problem import Problem
+from proxlearn.problems.smooth import LeastSquares, Logistic, Softmax
+from proxlearn.training.families.base import (
+    LARGEST,
+    LEAST,
+    MOST,
+    Family,
+    check_numbers,
+    check_sizes,
+    randn,
+    sparse_vector,
+    unit_columns,
+)
+
+
+@dataclass(frozen=True)
+class GaussianLasso(Family):
+    """The paper's LASSO: A normal with unit columns, b = A x_true, `nonzeros` normal entries."""
+
+    m: int = 250
+    n: int = 500
+    nonzeros: int = 50
+    lam: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_sizes(self, 1, LARGEST, "m", "n")
+        check_sizes(self, 1, self.n, "nonzeros")
+        check_numbers(self, LEAST, MOST, "lam")
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
+        A = unit_columns(randn(generator, self.m, self.n))
+        return A, A @ self.truth(generator)
+
+    def truth(self, generator: torch.Generator) -> Tensor:
+        """The x that b comes from."""
+        return sparse_vector(generator, self.n, self.nonzeros)
+
+    def penalty(self, b: Tensor) -> Penalty:
+        """The penalty of a batch with targets b (B, m)."""
+        return L1(_full(b, self.lam))
+
+    def build(self, *data: Tensor) -> Problem:
+        A, b = data
+        return Problem(LeastSquares(Dense(A), b), self.penalty(b))
+
+
+@dataclass(frozen=True)
+class GaussianElasticNet(GaussianLasso):
+    """The LASSO family with a quadratic term, lam2/2 ||x||^2."""
+
+    lam2: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers(self, LEAST, MOST, "lam2")
+
+    def penalty(self, b: Tensor) -> Penalty:
+        return ElasticNet(_full(b, self.lam), _full(b, self.lam2))
+
+
+@dataclass(frozen=True)
+class GaussianGroupLasso(GaussianLasso):
+    """Groups of `size` neighbours, `nonzeros` of the groups active."""
+
+    nonzeros: int = 10
+    size: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_sizes(self, 1, self.n, "size")
+        check_sizes(self, 1, self.n // self.size, "nonzeros")
+        if self.n % self.size:
+            raise InputError(
+                f"n of {type(self).__name__} is {self.n} and size is {self.size}; "
+                "expected n to be a multiple of size, so that all groups are equal"
+            )
+
+    def truth(self, generator: torch.Generator) -> Tensor:
+        groups = sparse_vector(generator, self.n // self.size, self.nonzeros)
+        return (groups != 0).repeat_interleave(self.size) * randn(generator, self.n)
+
+    def penalty(self, b: Tensor) -> Penalty:
+        return GroupL1(_full(b, self.lam), torch.arange(self.n, device=b.device) // self.size)
+
+
+@dataclass(frozen=True)
+class GaussianNnls(GaussianLasso):
+    """Non-negative least squares with noise of relative size `noise`."""
+
+    m: int = 500
+    n: int = 250
+    noise: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers(self, 0, MOST, "noise")
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
+        A, b = super().draw(generator)
+        noise = randn(generator, self.m)
+        return A, b + self.noise * noise * b.norm() / noise.norm()
+
+    def truth(self, generator: torch.Generator) -> Tensor:
+        return super().truth(generator).abs()
+
+    def penalty(self, b: Tensor) -> Penalty:
+        return NonNegative()
+
+
+@dataclass(frozen=True)
+class GaussianBox(GaussianNnls):
+    """Least squares with x in [-bound, bound], which cuts off part of the true x."""
+
+    bound: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers(self, LEAST, MOST, "bound")
+
+    def truth(self, generator: torch.Generator) -> Tensor:
+        return sparse_vector(generator, self.n, self.nonzeros)
+
+    def penalty(self, b: Tensor) -> Penalty:
+        bound = b.new_full((1, 1), self.bound)
+        return Box(-bound, bound)
+
+
+@dataclass(frozen=True)
+class GaussianSimplex(GaussianNnls):
+    """Unmixing: x on the simplex, `nonzeros` of the fractions positive."""
+
+    nonzeros: int = 10
+
+    def truth(self, generator: torch.Generator) -> Tensor:
+        x = super().truth(generator)
+        return x / x.sum()
+
+    def penalty(self, b: Tensor) -> Penalty:
+        return Simplex(b.new_ones(len(b)))
+
+
+@dataclass(frozen=True)
+class GaussianLogistic(Family):
+    """The paper's logistic regression: normal features, labels 1 where a^T x_true >= 0."""
+
+    m: int = 1000
+    n: int = 50
+    nonzeros: int = 20
+    lam: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_sizes(self, 1, LARGEST, "m", "n")
+        check_sizes(self, 1, self.n, "nonzeros")
+        check_numbers(self, LEAST, MOST, "lam")
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
+        A = randn(generator, self.m, self.n)
+        return A, (A @ sparse_vector(generator, self.n, self.nonzeros) >= 0).to(A.dtype)
+
+    def build(self, *data: Tensor) -> Problem:
+        A, b = data
+        return Problem(Logistic(Dense(A), b), L1(_full(b, self.lam)))
+
+
+@dataclass(frozen=True)
+class GaussianSoftmax(Family):
+    """Normal features, `classes` sparse true weight vectors, the label is the largest score."""
+
+    m: int = 500
+    n: int = 40
+    classes: int = 5
+    nonzeros: int = 10
+    lam: float = 0.02
+
+    def __post_init__(self) -> None:
+        check_sizes(self, 1, LARGEST, "m", "n")
+        check_sizes(self, 2, LARGEST, "classes")
+        check_sizes(self, 1, self.n, "nonzeros")
+        check_numbers(self, LEAST, MOST, "lam")
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
+        A = randn(generator, self.m, self.n)
+        W = torch.stack(
+            [sparse_vector(generator, self.n, self.nonzeros) for _ in range(self.classes)]
+        )
+        labels = (A @ W.T).argmax(-1)
+        return A, torch.nn.functional.one_hot(labels, self.classes).T.to(A.dtype).contiguous()
+
+    def build(self, *data: Tensor) -> Problem:
+        A, b = data
+        return Problem(Softmax(Dense(A), b, self.classes), L1(_full(b, self.lam)))
+
+
+def _full(b: Tensor, value: float) -> Tensor:
+    return b.new_full((len(b),), value)

@@ -1,0 +1,43 @@
+"""Non-smooth problems, f = 0: weighted medians."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from proxlearn.problems.penalties import AbsoluteDeviation
+from proxlearn.problems.problem import Problem
+from proxlearn.problems.smooth import NoSmooth
+from proxlearn.training.families.base import (
+    LARGEST,
+    LEAST,
+    MOST,
+    Family,
+    check_numbers,
+    check_sizes,
+    randn,
+)
+
+
+@dataclass(frozen=True)
+class WeightedMedian(Family):
+    """A weighted median of `k` points for each of n coordinates: normal points, uniform weights."""
+
+    n: int = 50
+    k: int = 5
+    scale: float = 10.0
+
+    def __post_init__(self) -> None:
+        check_sizes(self, 1, LARGEST, "n", "k")
+        check_numbers(self, LEAST, MOST, "scale")
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
+        centres = self.scale * randn(generator, self.n, self.k)
+        weights = torch.rand(self.n, self.k, generator=generator, device=generator.device)
+        return centres, 0.1 + 0.9 * weights
+
+    def build(self, *data: Tensor) -> Problem:
+        centres, weights = data
+        return Problem(
+            NoSmooth(self.n, centres.new_zeros(len(centres))), AbsoluteDeviation(centres, weights)
+        )
