@@ -307,6 +307,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert {claim["verdict"] for claim in claims} == {"not measured"}
 
 
+@pytest.mark.slow
 def test_all_goes_on_after_an_experiment_that_cannot_run(tmp_path, capsys, monkeypatch):
     bad = tiny(settings=(Setting("", LASSO, ("lasso-none",)),))
     monkeypatch.setattr(experiments, "NAMES", ("one", "two"))

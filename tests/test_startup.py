@@ -40,11 +40,13 @@ def test_the_check_sees_an_import():
 COMMANDS = [command.name for command in app.registered_commands]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], []])
 def test_the_command_line(arguments):
     assert imported_by(f"from proxlearn.cli import main; main({arguments})") == "[]"
 
 
+@pytest.mark.slow
 def test_the_help_of_every_command():
     assert len(COMMANDS) >= 9
     calls = "; ".join(f"main(['{name}', '--help'])" for name in COMMANDS)
@@ -172,6 +174,7 @@ def test_learned_starts_import_no_pytorch():
     assert imported_by(START) == "['numpy', 'scipy', 'safetensors']"
 
 
+@pytest.mark.slow
 def test_solving_files_imports_neither_pytorch_nor_numba(tmp_path):
     np.save(tmp_path / "A.npy", np.eye(4))
     np.save(tmp_path / "b.npy", np.arange(4.0))
@@ -209,6 +212,7 @@ del sys.modules["torch"]
 """
 
 
+@pytest.mark.slow
 def test_without_pytorch_one_line_says_what_to_install():
     done = python(WITHOUT_TORCH)
     lines = [*done.stdout.splitlines()[:-1], *done.stderr.splitlines()]

@@ -333,6 +333,7 @@ COUNTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tol", [0, 1e-6])
 @pytest.mark.parametrize("method", ["fista-restart", "general"])
 @pytest.mark.parametrize("name", COUNTED)
