@@ -47,6 +47,7 @@ def case():
     return audit.sample("gaussian-lasso", 3, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", RESCALED)
 def test_the_case_in_other_units_is_the_same_case(family):
     case = audit.sample(family, 2, 0)

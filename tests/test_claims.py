@@ -234,6 +234,7 @@ def test_ahead_of_all_others_on_large_problems(tmp_path, pa, fista, expected):
     assert found.note.startswith("slower than")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pa", "dm", "last", "expected"),
     [(1.9, 5.0, 10_000, YES), (2.1, 5.0, 10_000, NO), (1.0, 1.9, 10_000, NO), (1, 5, 9999, OPEN)],

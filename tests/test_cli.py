@@ -292,6 +292,7 @@ def test_help_is_filled_to_the_width_of_the_window(capsys, monkeypatch):
             assert not line or not after or len(line) + 1 + len(first) > 78, (command, line)
 
 
+@pytest.mark.slow
 def test_compare_writes_plot_and_rows(folder, capsys):
     command = "compare gaussian-logistic --optimizers fista,ista --count 2 --max-iter 5"
     code, out, err = run(f"{command} --seed 3 --report new/report", capsys)

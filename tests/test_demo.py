@@ -38,6 +38,7 @@ def label(name):
     return {"lasso": "lasso (learned)"}.get(name, name)
 
 
+@pytest.mark.slow
 def test_table_agrees_with_the_comparison(output):
     folder, text, result = output
     assert f"wrote {folder / 'index.html'}" in text

@@ -117,6 +117,7 @@ def test_every_setting_of_a_peer_solves_the_same_problem(module, kind, sparse):
         assert gap < 1e-4, variant.settings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_ours_solves_every_kind(kind):
     task = tiny(kind)
@@ -298,6 +299,7 @@ def lasso(X, y, lam, tol):
 """
 
 
+@pytest.mark.slow
 def test_a_prototype_races_in_the_rows_it_supports_and_its_folder_stays_clean(tmp_path):
     file = tmp_path / "method.py"
     file.write_text(PROTOTYPE)

@@ -23,6 +23,7 @@ def planted(d=20, atoms=24, count=500, sparsity=2, noise=0.0, seed=0):
     return Y + noise * torch.randn(Y.shape, generator=g, dtype=torch.float64), D
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_the_error_never_rises(seed, noise):

@@ -255,6 +255,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_page_shows_the_statements_about_its_experiments_only(folder):
     about = {"ours": "not measured", "paper": "21", "verdict": "not measured"}
     names = {"held": "b-first", "absent": "cifar10", "of no experiment": None}
@@ -293,6 +294,7 @@ def test_report_writes_the_page_of_a_folder(folder, capsys):
     assert (folder / "a-second.png").read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.slow
 def test_pictures_are_the_same_bytes_again(tmp_path):
     texts = []
     for folder in (tmp_path / "1", tmp_path / "2"):

@@ -31,6 +31,7 @@ def iterate(p, steps):
     return state.x
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", SIZES)
 def test_a_rough_point_becomes_exact(family):
     p = problem(family)
@@ -52,6 +53,7 @@ def test_penalties_without_pieces_are_left_alone(family):
     assert not can_polish(NAMES[family](**sizes).sample(2, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", SIZES)
 def test_solve_with_and_without_agree(family):
     p = problem(family)

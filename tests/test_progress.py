@@ -38,6 +38,7 @@ def progress_of(capsys):
     return [line for line in lines if not line.startswith("warning: alpha")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_without_a_terminal_there_are_lines_with_share_and_time_left(
     command, tmp_path, monkeypatch, capsys
@@ -54,6 +55,7 @@ def test_without_a_terminal_there_are_lines_with_share_and_time_left(
     assert all(0 <= int(line[1]) <= 100 for line in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_short_job_prints_no_line(command, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -57,7 +57,7 @@ def test_contributing_examples_solve_a_problem(examples):
 
 
 def test_contributing_shows_the_learned_optimizer_as_it_is():
-    file = ROOT / "src" / "proxlearn" / "optimizers" / "rnnprop.py"
+    file = ROOT / "src" / "proxlearn" / "methods" / "optimizers" / "rnnprop.py"
     code = file.read_text("utf-8")
     assert code in blocks("CONTRIBUTING.md", "python")
     assert code.count("\n") <= 60

@@ -12,7 +12,7 @@ import torch
 import proxlearn as pl
 from proxlearn.cli import main
 from proxlearn.errors import InputError
-from proxlearn.evaluation import experiments
+from proxlearn.evaluation import experiments, tuning
 from proxlearn.evaluation.comparison import compare
 from proxlearn.evaluation.experiments import methods, record, runner
 from proxlearn.evaluation.experiments.base import FromData, Scale, Setting
@@ -112,7 +112,7 @@ def test_adam_has_the_values_tuned_for_the_family(tmp_path):
     rows = parquet.read(outcome.rows)
     adam = (rows["optimizer"] == "adam") & (rows["iteration"] == 30)
     assert (rows["gap"][adam] != plain["gap"][adam]).all()
-    problem, optimizer = LASSO.block(0, 2, 0), pl.tuning.tuned("adam", "gaussian-lasso")
+    problem, optimizer = LASSO.block(0, 2, 0), tuning.tuned("adam", "gaussian-lasso")
     expected = record.record_gap(problem, optimizer, 30)["objective"][30]
     np.testing.assert_allclose(rows["objective"][adam][1:3], expected, rtol=1e-6)
 
@@ -307,6 +307,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert {claim["verdict"] for claim in claims} == {"not measured"}
 
 
+@pytest.mark.slow
 def test_all_goes_on_after_an_experiment_that_cannot_run(tmp_path, capsys, monkeypatch):
     bad = tiny(settings=(Setting("", LASSO, ("lasso-none",)),))
     monkeypatch.setattr(experiments, "NAMES", ("one", "two"))

@@ -80,6 +80,7 @@ def test_any_weights_end_solved(name, kind, how, fista):
     assert cost.mean() <= 1.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOW)
 def test_without_polish_too(how, fista):
     solution = pl.solve(PROBLEMS["lasso"](), spoilt("compact", how), max_iter=20_000, polish=False)

@@ -35,6 +35,7 @@ def breast_cancer():
     return scale(X), y
 
 
+@pytest.mark.slow
 def test_no_estimator_imports_torch_or_numba():
     program = """
         import sys

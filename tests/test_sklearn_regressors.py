@@ -249,6 +249,7 @@ def test_algorithms_of_sparse_codes_are_scikit_learns(algorithm, split_sign):
     assert len(ours.get_feature_names_out()) == theirs.shape[1]
 
 
+@pytest.mark.slow
 def test_pictures(diabetes):
     X, y = diabetes
     path = plot_path(LassoIC("bic").fit(X, y))

@@ -40,11 +40,13 @@ def test_the_check_sees_an_import():
 COMMANDS = [command.name for command in app.registered_commands]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], []])
 def test_the_command_line(arguments):
     assert imported_by(f"from proxlearn.cli import main; main({arguments})") == "[]"
 
 
+@pytest.mark.slow
 def test_the_help_of_every_command():
     assert len(COMMANDS) >= 9
     calls = "; ".join(f"main(['{name}', '--help'])" for name in COMMANDS)
@@ -135,7 +137,7 @@ def test_the_light_lists_of_names_are_those_of_the_registries():
     assert experiments.NAMES == names.EXPERIMENTS
     assert (*VARIANTS, *(k for k in optimizers.KINDS if k != "recurrent")) == names.RULES
     assert all(hasattr(constructors, kind.replace("-", "_")) for kind in names.KINDS)
-    functions = {name for name, home in proxlearn._HOME.items() if home == "constructors"}
+    functions = set(proxlearn._CONSTRUCTORS)
     assert functions - {"prepare"} == {kind.replace("-", "_") for kind in names.KINDS}
 
 
@@ -175,6 +177,7 @@ def test_learned_starts_import_no_pytorch():
     assert imported_by(START) == "['numpy', 'scipy', 'safetensors']"
 
 
+@pytest.mark.slow
 def test_solving_files_imports_neither_pytorch_nor_numba(tmp_path):
     np.save(tmp_path / "A.npy", np.eye(4))
     np.save(tmp_path / "b.npy", np.arange(4.0))
@@ -212,6 +215,7 @@ del sys.modules["torch"]
 """
 
 
+@pytest.mark.slow
 def test_without_pytorch_one_line_says_what_to_install():
     done = python(WITHOUT_TORCH)
     lines = [*done.stdout.splitlines()[:-1], *done.stderr.splitlines()]

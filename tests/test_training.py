@@ -36,7 +36,9 @@ def worker(*arguments, ranks=None, check=True):
     """Run the worker, alone or as several ranks under torchrun."""
     command = [sys.executable, str(WORKER), *map(str, arguments)]
     if ranks:
-        runner = ["-m", "torch.distributed.run", "--standalone", "--max-restarts=1"]
+        # PyTorch's own threads can abort when a process ends (seen once, SIGABRT, on a busy
+        # machine); a restart goes on from the checkpoint after that as after a SIGKILL.
+        runner = ["-m", "torch.distributed.run", "--standalone", "--max-restarts=3"]
         command = [sys.executable, *runner, f"--nproc-per-node={ranks}", *command[1:]]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
     if check:

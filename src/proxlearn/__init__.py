@@ -1,7 +1,7 @@
 """Learned optimizers for composite convex problems, each answer with a certificate.
 
 The names below are imported when they are first used, so that importing proxlearn is quick. No
-module has the name of a function (`solve` lives in `solver`): the two would hide each other.
+package has the name of a function (`solve` lives in `solving`): the two would hide each other.
 """
 
 import os
@@ -50,7 +50,22 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+_CONSTRUCTORS = (
+    "elastic_net",
+    "group_lasso",
+    "huber",
+    "lasso",
+    "logistic",
+    "multitask_lasso",
+    "nnls",
+    "poisson",
+    "prepare",
+    "simplex_ls",
+    "softmax",
+    "sparse_group_lasso",
+)
 _HOME = {
+    **dict.fromkeys(_CONSTRUCTORS, "problems.constructors"),
     "InputError": "errors",
     "Problem": "problems.problem",
     "Comparison": "evaluation.comparison",
@@ -68,13 +83,6 @@ _HOME = {
     "TrainConfig": "training",
     "train": "training",
     "sparse_recovery": "imaging",
-    **dict.fromkeys(
-        ["lasso", "elastic_net", "nnls", "simplex_ls", "huber"], "problems.constructors"
-    ),
-    **dict.fromkeys(
-        ["group_lasso", "sparse_group_lasso", "multitask_lasso"], "problems.constructors"
-    ),
-    **dict.fromkeys(["logistic", "poisson", "softmax", "prepare"], "problems.constructors"),
 }
 _MODULES = {
     "datasets": "problems.datasets",

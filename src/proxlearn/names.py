@@ -84,7 +84,7 @@ OPTIMIZERS = (
     "adam",
     "adamhd",
 )
-"""Methods without weights: `proxlearn.methods.optimizers.NAMES`. Those with weights are in the zoo."""
+"""Methods without weights: `proxlearn.methods.optimizers.NAMES`. The zoo has those with weights."""
 
 AUTO = "auto"
 """`solve` chooses the optimizer."""
@@ -138,7 +138,7 @@ EXPERIMENTS = (
     "cifar10",
     "cross",
 )
-"""Experiments in the paper's order; each file of `proxlearn.evaluation.experiments` has `_` for `-`."""
+"""Experiments in the paper's order; `proxlearn.evaluation.experiments` has a file for each."""
 
 SCALES = ("quick", "paper")
 """Sizes at which an experiment can be run."""

@@ -198,13 +198,11 @@ def test_one_sided_constraints_have_a_true_gap(name, engine):
 
 
 def test_the_direction_is_computed_once_for_an_A(monkeypatch):
-    import proxlearn.problems.interior
+    from proxlearn.problems import interior
 
     calls = []
-    slow = proxlearn.problems.interior.nearest_to_zero
-    monkeypatch.setattr(
-        proxlearn.problems.interior, "nearest_to_zero", lambda C: calls.append(1) or slow(C)
-    )
+    slow = interior.nearest_to_zero
+    monkeypatch.setattr(interior, "nearest_to_zero", lambda C: calls.append(1) or slow(C))
     prepared = pl.prepare(A)
     for target in (b, 2 * b, b[::-1].copy()):
         assert solve(pl.nnls(prepared, target), engine="torch").gap.isfinite().all()
@@ -335,6 +333,7 @@ COUNTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tol", [0, 1e-6])
 @pytest.mark.parametrize("method", ["fista-restart", "general"])
 @pytest.mark.parametrize("name", COUNTED)

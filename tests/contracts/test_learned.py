@@ -150,6 +150,7 @@ def least():
     return pl.solve(problem(), "fista-restart", tol=1e-10, max_iter=5000).objective
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("value", [0.0, 1e6, float("nan")])
 def test_weights_of_nonsense_end_in_an_honest_status(name, value):

@@ -39,6 +39,7 @@ def test_value_is_the_formula(name):
         np.testing.assert_allclose(row.penalty.value(x), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @over_rows
 def test_other_units_are_the_same_penalty(name):
     row = ROWS[name](N)

@@ -72,6 +72,7 @@ def test_one_task_is_the_lasso():
     np.testing.assert_allclose(rows.x, plain.x, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["core", "torch"])
 @pytest.mark.parametrize("kind", ["group", "sparse", "tasks"])
 def test_a_path_is_a_sequence_of_single_solves(kind, engine):

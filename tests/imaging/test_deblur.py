@@ -139,6 +139,7 @@ def test_kinds_of_pictures(kind, tmp_path):
         np.testing.assert_allclose(pictures.grey(values), shades / 255, atol=0.01)
 
 
+@pytest.mark.slow
 def test_training_on_a_folder_of_pictures(tmp_path, capsys):
     for i in range(10):
         Image.fromarray(np.uint8(np.roll(scene(40, 40), i, 0) * 255)).save(tmp_path / f"{i}.png")

@@ -49,6 +49,7 @@ def same(one, other):
         assert getattr(one, name).dtype == getattr(other, name).dtype, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_chunks_workers_and_kinds_of_arrays_do_not_change_a_bit(case, client):
     matrix, rows, options = CASES[case]

@@ -95,6 +95,7 @@ def run(client, problems, out, **options):
     return Batches.of(str(problems), str(out), **options).run(client)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("layout", "save"), CASES)
 def test_every_layout_gives_the_answers_of_solve(layout, save, tmp_path, client):
     arrays = dict(LAYOUTS[layout])

@@ -54,7 +54,7 @@ MOST_ITERATIONS = 10**7
 """The relative gaps of all iterations are kept until the score is known."""
 LEAST, WORST = 1e-7, 1e3
 """Relative gaps are cut to this range; an instance that breaks down has the worst."""
-_RECORDS = Path(__file__).parent / "optimizers" / "tuned"
+_RECORDS = Path(__file__).parent / "tuned"
 
 
 def tune(

@@ -296,7 +296,7 @@ class _Run:
         if self.rows is None or self.exact is None:
             return
         began = time.perf_counter()
-        elapsed = self.seconds()
+        elapsed = began - self.began - self.paused
         c = self.exact.certificate(self.x.double())
         gap = torch.fmin(c.gap, (c.objective - self.lower).clamp(min=0))
         self.rows.append((c.objective, gap, self.grad_evals.clone(), elapsed))

@@ -78,8 +78,8 @@ def solve(
         Most seconds.
     safeguard : bool
         Whether a learned optimizer is replaced by FISTA with restart, for each instance by itself,
-        while it makes no progress (`proxlearn.solving.safeguard`). Only the loop needs it: the core drops
-        a start that did not lower F.
+        while it makes no progress (`proxlearn.solving.safeguard`). Only the loop needs it: the core
+        drops a start that did not lower F.
     polish : bool
         Whether an exact method ends the solve: the core, or in the loop one on the active set
         (`proxlearn.solving.polish`). With False every optimizer is the bare method in the loop.

@@ -46,6 +46,7 @@ class Ranks:
             dist.init_process_group(backend, store=store, rank=rank, world_size=count)
         try:
             yield cls(dist.get_rank(), dist.get_world_size())
+            dist.barrier()  # A rank that leaves while others still work can abort on its way out.
         finally:
             if joined_here:
                 dist.destroy_process_group()

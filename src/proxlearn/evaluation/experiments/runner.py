@@ -308,11 +308,7 @@ class _Block:
             best = best_value(problem, most, self._told("optimum", most))
             return {name: np.array([number]) for name, number in best._asdict().items()}
 
-        code = (
-            {}
-            if certified
-            else {"code": source_digest("proxlearn.evaluation.experiments.reference")}
-        )
+        code = {} if certified else {"code": source_digest(best_value.__module__)}
         return self.key(measure="optimum", tol=TOL, most=most, certified=certified, **code), make
 
     def _told(self, name: str, most: int) -> Callable[[int], None] | None:

@@ -27,6 +27,9 @@ from proxlearn.evaluation.experiments.presets import (
 from proxlearn.training import Report, TrainConfig, train
 from proxlearn.training.families import Family
 
+COMMAND = "python -m proxlearn.evaluation.experiments.trainings"
+"""How these trainings are run; every card says it."""
+
 ABLATION = ("p", "a", "pba", "pba1", "pba2", "pba12")
 """The variants of the paper's Figure 1 beside PA."""
 BLACK_BOX = ("l2o-dm", "rnnprop")
@@ -155,7 +158,7 @@ def run(chosen: Sequence[Planned], out: Path) -> int:
         card = {
             "name": planned.name,
             "preset": planned.preset.name,
-            "command": f"python -m proxlearn.evaluation.experiments.trainings --out DIR {planned.name}",
+            "command": f"{COMMAND} --out DIR {planned.name}",
         }
         progress.begin(planned, title)
         try:
