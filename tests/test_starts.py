@@ -13,6 +13,7 @@ from proxlearn.checkpoint import Learned, build, describe, weights
 from proxlearn.core.starts import CompactStart
 from proxlearn.errors import InputError
 from proxlearn.rules import CompactRule
+from proxlearn.scheme import Coefficients, Scheme
 from proxlearn.starts import find_start
 from test_checkpoint import HOSTILE
 
@@ -42,7 +43,39 @@ class Other(CompactRule):
 def test_a_subclass_is_not_taken_for_the_rule():
     rule = Other(CompactRule.Settings(), torch.Generator().manual_seed(0))
     assert find_start(Learned(rule)) is None
-    assert pl.solve(problem(), Learned(rule)).engine == "torch"
+    assert pl.solve(problem(), Learned(rule), max_iter=3).engine == "torch"
+
+
+@pytest.mark.parametrize("optimizer", ["ista", "lasso-pa"])
+def test_the_loop_begins_where_the_core_cannot(optimizer):
+    """The loop takes 24 iterations, the core goes on from there, and both are counted."""
+    begun = pl.solve(problem(), optimizer, max_iter=24, polish=False)
+    assert not begun.solved
+    whole = pl.solve(problem(), optimizer, tol=1e-9)
+    assert whole.solved
+    assert whole.engine == "core"
+    rest = pl.solve(problem(), x0=begun.x, tol=1e-9)
+    assert (whole.iterations == 24 + rest.iterations).all()
+    assert (whole.x == rest.x).all()
+
+
+class TooFar:
+    """A rule whose steps are ten times too long, so that F rises."""
+
+    looks_at = "y"
+    gradients = 1
+
+    def init(self, problem, x0):
+        return 10 * problem.safe_step()
+
+    def __call__(self, view, step):
+        return Coefficients(p=step), step
+
+
+def test_a_start_of_the_loop_that_did_not_lower_F_is_dropped():
+    worse = pl.solve(problem(), Scheme(TooFar()), tol=1e-9)
+    assert worse.solved
+    assert (worse.x == pl.solve(problem(), tol=1e-9, x0=np.zeros(problem().n)).x).all()
 
 
 def test_a_file_gives_what_the_object_gives(tmp_path):

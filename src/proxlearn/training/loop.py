@@ -18,7 +18,6 @@ from proxlearn.errors import InputError
 from proxlearn.families import Family
 from proxlearn.memory import keep_freed_memory
 from proxlearn.problem import Problem
-from proxlearn.smooth import GLM
 from proxlearn.solver import solve
 from proxlearn.tensors import check_device, start_point
 from proxlearn.training import snapshot
@@ -225,13 +224,11 @@ class Training:
 
     def optimum(self, problem: Problem) -> Tensor:
         """F*, (B,), to about seven digits where FISTA gets there within `reference` iterations."""
-        # A polish pays where it can form Newton's systems: columns of A, which operators have not.
         found = solve(
             problem,
             "fista-restart",
             tol=2e-5,
             max_iter=self.config.reference,
-            polish=not isinstance(problem.f, GLM) or problem.f.A.explicit,
         )
         objective: Tensor = found.objective
         return objective.to(problem.dtype)
