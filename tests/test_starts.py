@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+import scipy.sparse.linalg
 import torch
 from safetensors.torch import save_file
 
@@ -122,3 +123,19 @@ def test_half_precision_is_refused_in_one_line(tmp_path):
 def test_a_missing_file_names_the_shipped_models():
     with pytest.raises(InputError, match="neither a file nor a shipped model"):
         pl.solve(problem(), "no-such.safetensors")
+
+
+def test_a_matrix_free_problem_in_float32_ends_in_float64():
+    """Float32 certifies 1e-5 or so; the rounded answer is certified by a bound in float64."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(40, 60)).astype(np.float32)
+    b = A[:, :3] @ np.ones(3, dtype=np.float32)
+    given = pl.lasso(scipy.sparse.linalg.aslinearoperator(A), b, 2.0)
+    solution = pl.solve(given, tol=1e-8, max_iter=3000)
+    assert solution.engine == "torch"
+    assert solution.solved
+    assert solution.x.dtype == np.float32
+    exact = pl.solve(pl.lasso(A.astype(float), b, 2.0), tol=1e-12)
+    distance = given.to(torch.float64).objective(torch.from_numpy(solution.x[None]).double())
+    assert 0 <= distance.item() - exact.objective.item() <= solution.gap.item() + 1e-12
+    assert not pl.solve(given, tol=1e-8, max_iter=3000, polish=False).solved

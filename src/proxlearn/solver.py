@@ -83,8 +83,9 @@ def solve(
         while it makes no progress (`proxlearn.safeguard`). Only the loop needs it: the core drops
         a start that did not lower F.
     polish : bool
-        Whether the core may end the solve. With False every optimizer is itself and nothing else:
-        first-order iterations in the loop, "auto" included.
+        Whether the core may end the solve, and in the loop float64 that of a problem in float32.
+        With False every optimizer is itself and nothing else: first-order iterations in the loop,
+        in the problem's precision, "auto" included.
     engine : {"auto", "core", "torch"}, optional
         What solves; "auto" by default, unless the environment variable PROXLEARN_ENGINE names
         another. Asking for the core where it does not cover the problem is an `InputError`.
@@ -127,11 +128,17 @@ def solve(
         return _with_numpy(found) if problem.numpy else found
     with needing_torch("a solve that the compiled core does not cover"):
         from proxlearn.first_order import iterate
+        from proxlearn.first_order_starts import iterate_in_double, needs_double
 
-    solution = iterate(
-        problem, optimizer, tol=tol, max_iter=int(max_iter), x0=x0, time_limit=time_limit,
-        safeguard=safeguard, record=record, callback=_in_library(callback, problem.numpy),
-    )  # fmt: skip
+    if polish and not recorded and needs_double(problem, tol):
+        solution = iterate_in_double(
+            problem, optimizer, tol, int(max_iter), x0, time_limit, safeguard
+        )
+    else:
+        solution = iterate(
+            problem, optimizer, tol=tol, max_iter=int(max_iter), x0=x0, time_limit=time_limit,
+            safeguard=safeguard, record=record, callback=_in_library(callback, problem.numpy),
+        )  # fmt: skip
     solution = replace(solution, image=problem.image(solution.x))
     return _with_numpy(solution) if problem.numpy else solution
 
