@@ -201,9 +201,9 @@ def test_the_direction_is_computed_once_for_an_A(monkeypatch):
     import proxlearn.problems.interior
 
     calls = []
-    slow = proxlearn.problems.interior.nearest_to_zero
+    slow = proxlearn.problems.interior.hull_weights
     monkeypatch.setattr(
-        proxlearn.problems.interior, "nearest_to_zero", lambda C: calls.append(1) or slow(C)
+        proxlearn.problems.interior, "hull_weights", lambda C: calls.append(1) or slow(C)
     )
     prepared = pl.prepare(A)
     for target in (b, 2 * b, b[::-1].copy()):
