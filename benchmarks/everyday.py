@@ -2,6 +2,7 @@
 
     python benchmarks/everyday.py --quick
     python benchmarks/everyday.py --kind lasso,path --only 'gravier|shipp' --markdown table.md
+    python benchmarks/everyday.py --kind multinomial,group,sparse-group,multitask,huber,poisson
     python benchmarks/everyday.py defaults | startup | memory | growth
 
 docs/benchmarks.md says how it is measured. Ratios above 1: proxlearn is faster.
@@ -23,11 +24,11 @@ from measure import tables
 from measure.calibration import Cache, installed, write
 from measure.data import FOLDER
 from measure.race import Rules, row
-from measure.rows import KINDS, rows
-from measure.solvers import PEERS
+from measure.rows import ALL_KINDS, KINDS, rows
+from measure.solvers import PACKAGES as OF_PEERS
 from threadpoolctl import threadpool_limits
 
-PACKAGES = ("proxlearn", "numpy", "scipy", *(module.PACKAGE for module in PEERS.values()))
+PACKAGES = tuple(dict.fromkeys(("proxlearn", "numpy", "scipy", *OF_PEERS.values())))
 WHAT = ("rows", "defaults", "startup", "memory", "growth")
 DEFAULT_OURS = "measure.solvers.ours:Proxlearn"
 
@@ -131,7 +132,7 @@ def race(options: argparse.Namespace, report: Report) -> int:
 def calibration_line(place: int, count: int, name: str, entries: list) -> str:
     """The fastest setting of each peer."""
     parts = []
-    for peer in PEERS:
+    for peer in OF_PEERS:
         mine = [e.found for e in entries if e.name == peer]
         solved = [f.seconds for f in mine if f.tol is not None]
         note = f"{1e3 * min(solved):.3g} ms" if solved else "; ".join(f.note for f in mine)
@@ -145,10 +146,10 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("what", nargs="?", default="rows", choices=WHAT, help="the rows by default")
-    add("--kind", default=",".join(KINDS), help=f"some of {','.join(KINDS)}")
+    add("--kind", default=",".join(KINDS), help=f"some of {','.join(ALL_KINDS)}")
     add("--only", default="", help="a regular expression that names of rows match")
     add("--quick", action="store_true", help="four data sets, one lambda, fewer repeats")
-    add("--peers", default=",".join(PEERS), help=f"some of {','.join(PEERS)}, or none")
+    add("--peers", default=",".join(OF_PEERS), help=f"some of {','.join(OF_PEERS)}, or none")
     add("--ours", default=DEFAULT_OURS, help="MODULE:NAME with the methods of measure/solvers/ours")
     add("--prototype", type=Path, help="a file with lasso, logistic and path, to race as well")
     add("--target", type=float, default=1e-6, help="the relative duality gap")
@@ -168,8 +169,8 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     add("--json", type=Path, help="write all results to this file")
     add("--markdown", type=Path, help="write the tables to this file")
     options = parser.parse_args(arguments)
-    options.kind = _subset(parser, "--kind", options.kind, KINDS)
-    options.peers = _subset(parser, "--peers", options.peers, (*PEERS, "none"))
+    options.kind = _subset(parser, "--kind", options.kind, ALL_KINDS)
+    options.peers = _subset(parser, "--peers", options.peers, (*OF_PEERS, "none"))
     try:
         re.compile(options.only)
     except re.error as error:

@@ -21,8 +21,8 @@ truth[where] = torch.randn(50, generator=generator, dtype=torch.float64)
 problem = pl.lasso(A, A @ truth, lam=0.1)
 
 # %%
-# The learned rule beside FISTA with restart, both without the polish that would end the solve
-# early: what is drawn is the certified relative gap, an upper bound on the distance from F*.
+# The learned rule beside FISTA with restart, both without the exact method that would end the
+# solve early: what is drawn is the certified relative gap, an upper bound on the distance from F*.
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for name in ("fista-restart", "lasso"):
@@ -38,7 +38,7 @@ plt.show()
 # lam shrinks more and forgives more noise.
 
 solution = pl.solve(problem, "lasso")
-print(f"{'with polish':14} {solution}")
+print(f"{'exact end':14} {solution}")
 error = (solution.x - truth).norm() / truth.norm()
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for signal, style, label in [

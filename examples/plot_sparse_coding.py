@@ -48,7 +48,7 @@ for name in ("fista-restart", "general"):
     bare = pl.solve(problem, name, tol=1e-4, max_iter=5000, polish=False)
     print(f"{name:14} {bare}")
 solution = pl.solve(problem, "general", tol=1e-4, max_iter=5000)
-print(f"{'with polish':14} {solution}")
+print(f"{'exact end':14} {solution}")
 
 # %%
 # Atoms, and patches beside what few of these atoms make of them.

@@ -43,7 +43,7 @@ plt.show()
 # The path: each line is the weight of one feature.
 
 path = pl.solve(problem, "logistic", max_iter=5000)
-print(f"{'with polish':14} {path}")
+print(f"{'exact end':14} {path}")
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 axes.semilogx(lam / lambda_max, path.x, linewidth=1)
 axes.set(xlabel="lambda / lambda_max", ylabel="weight")

@@ -17,9 +17,10 @@ import everyday
 from measure import clock, defaults, gaps, growth, tables
 from measure.calibration import Cache, Found, search
 from measure.data import simulated
+from measure.further import FURTHER
 from measure.race import Entry, Rules, row
 from measure.rows import KINDS, OPTIONS, SIZES, Row, make, rows
-from measure.solvers import PEERS, celer, scikit, spams, variants
+from measure.solvers import PACKAGES, PEERS, celer, scikit, spams, variants
 from measure.solvers.ours import Proxlearn
 from measure.solvers.prototype import Prototype
 from measure.solvers.variant import Variant
@@ -331,3 +332,19 @@ def test_peers_have_packages_whose_versions_are_recorded():
     assert set(PEERS) == set(tables.COLUMNS)
     assert all(everyday.installed(module.PACKAGE) for module in PEERS.values())
     assert variants(tiny("lasso"), ("celer",))[0].solver == "celer"
+
+
+@pytest.mark.parametrize("kind", FURTHER)
+def test_further_kinds_have_one_objective_for_all(kind):
+    """The objective here is that of proxlearn's certificate, and every peer can reach it.
+
+    skglm is left out: compiling it takes half a minute for each kind.
+    """
+    task = FURTHER[kind].make("tiny", simulated("tiny", 40, 14), 0.1)
+    value, gap = FURTHER[kind].certified(task)
+    ours = np.ravel(FURTHER[kind].ours(task, 1e-9))
+    assert FURTHER[kind].objective(task, ours) == pytest.approx(value, rel=1e-8)
+    assert gap <= 1e-8 * value
+    for variant in variants(task, tuple(name for name in PACKAGES if name != "skglm")):
+        found = variant.run(variant.prepare(task), variant.grid[-8 % len(variant.grid)])
+        assert -1e-9 <= variant.gap(task, None, 0.0, found) <= 1e-3, variant.settings

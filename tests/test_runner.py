@@ -174,7 +174,7 @@ def test_a_watch_is_told_how_much_there_is_and_how_much_is_done(tmp_path):
     done = [done for _, done, _ in seen]
     assert done == sorted(done)
     assert done[0] == pytest.approx(1 / 30)
-    assert done[-1] == 11  # the last optimum, which nobody knows the iterations of
+    assert done[-1] == 12
     assert seen[0][0] == "tiny, instances 0 to 1, ista"
     again = []
     runner.run(

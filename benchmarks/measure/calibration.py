@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from measure.clock import timed
 from measure.data import simulated
+from measure.further import FurtherTask
 from measure.rows import make
 from measure.solvers.variant import Variant
 from measure.task import Task
@@ -126,7 +127,7 @@ def warm_up(variant: Variant, task: Task) -> None:
     if key in _warm:
         return
     _warm.add(key)
-    small = _tiny(task.kind, task.sparse)
+    small = task.tiny() if isinstance(task, FurtherTask) else _tiny(task.kind, task.sparse)
     with contextlib.suppress(Exception):  # the search on the task itself reports what is raised
         variant.run(variant.prepare(small), 1e-2)
 

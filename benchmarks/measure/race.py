@@ -10,7 +10,7 @@ import numpy as np
 
 from measure.calibration import Cache, Found, gap_of, search, warm_up
 from measure.clock import in_turns
-from measure.solvers import PEERS, variants
+from measure.solvers import PACKAGES, variants
 from measure.solvers.ours import variant as adapted
 from measure.solvers.variant import Errors, Variant
 from measure.task import Task
@@ -57,7 +57,7 @@ class Rules:
     """Seconds of runs of each solver; short runs are repeated more often."""
     most: int = 50
     """Runs of one solver at most."""
-    peers: tuple[str, ...] = tuple(PEERS)
+    peers: tuple[str, ...] = tuple(PACKAGES)
     calibrate_only: bool = False
     cpu: bool = False
     """Whether runs are measured in CPU time, for a machine that is not quiet."""
@@ -67,7 +67,7 @@ def calibrated(task: Task, rules: Rules, cache: Cache, say: Callable[[str], None
     """The peers' settings, each with its loosest tolerance."""
     entries, best = [], np.inf
     for variant in variants(task, rules.peers):
-        package = PEERS[variant.solver].PACKAGE
+        package = PACKAGES[variant.solver]
         key = cache.key(variant, package, task, rules.target)
         limit = min(rules.cap, max(PATIENCE, GIVE_UP * best))
         found = cache.get(key, limit)
@@ -87,7 +87,7 @@ def _selected(entries: list[Entry]) -> list[Entry]:
     solved = [e for e in entries if e.found.tol is not None]
     best = min((e.found.seconds for e in solved), default=np.inf)
     chosen = []
-    for name in PEERS:
+    for name in PACKAGES:
         mine = [e for e in solved if e.name == name]
         fastest = min((e.found.seconds for e in mine), default=np.inf)
         slow = fastest > LONG and fastest > LAGGARD * best

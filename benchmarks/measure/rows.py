@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.model_selection import KFold
 
+from measure import further
 from measure.data import FOLDER, LOADERS, Data, load
 from measure.gaps import largest_lam
 from measure.task import Task
@@ -26,6 +27,8 @@ KINDS = {
     "cv": "LASSO, 100 lambdas, 5 folds",
     "logistic-path": "l1 logistic, 100 lambdas",
 }
+ALL_KINDS = KINDS | {name: kind.title for name, kind in further.FURTHER.items()}
+"""Those and the kinds of `further.py`."""
 OPTIONS = {
     "lasso": {},
     "lasso-c": {"intercept": True},
@@ -72,6 +75,8 @@ class Row:
         return f"{self.kind} {self.data} {self.share:g}"
 
     def task(self, folder: Path = FOLDER) -> Task:
+        if self.kind in further.FURTHER:
+            return further.make(self.name, self.kind, self.data, self.share, folder)
         return make(self.name, self.kind, load(self.data, folder), self.share)
 
 
@@ -91,6 +96,10 @@ def make(name: str, kind: str, data: Data, share: float, points: int = POINTS) -
 def rows(kinds=tuple(KINDS), only: str = "", quick: bool = False) -> Iterator[Row]:
     """The rows of these kinds whose name matches the regular expression `only`."""
     for kind in kinds:
+        if kind in further.FURTHER:
+            chosen = [Row(kind, *each) for each in further.rows(kind)]
+            yield from (row for row in chosen if re.search(only, row.name))
+            continue
         for data in QUICK if quick else LOADERS:
             m, n = SIZES[data]
             shares = (*SHARES, TALL) if m > n else SHARES

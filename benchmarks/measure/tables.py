@@ -6,10 +6,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from measure.race import Entry
-from measure.rows import KINDS
+from measure.rows import ALL_KINDS
 from measure.task import Task
 
 COLUMNS = ("scikit-learn", "celer", "skglm", "SPAMS")
+FURTHER = ("adelie", "SciPy")
+"""Columns of further kinds of problems, shown where one of these took part."""
 SHORT = {"scikit-learn": "sklearn", "prototype": "proto"}
 ABSENT, FAILED = "-", "failed"
 
@@ -58,7 +60,7 @@ def ratios(held: dict, statistic: str) -> dict:
         if seconds is not None:
             ratio = seconds / mine[statistic] if solved else None
             found[name] = {"seconds": seconds, "ratio": ratio, "bound": not times}
-    peers = {k: v for k, v in found.items() if k in COLUMNS}
+    peers = {k: v for k, v in found.items() if k in (*COLUMNS, *FURTHER)}
     exact = {k: v for k, v in peers.items() if not v["bound"]} or peers
     best = min(exact, key=lambda k: exact[k]["seconds"], default=None)
     return {
@@ -88,14 +90,14 @@ def _cell(found: dict | None) -> str:
 
 
 def headers(records: list[dict]) -> list[str]:
-    extra = [n for n in ("prototype",) if any(n in r["ratios"] for r in records)]
+    extra = [n for n in (*FURTHER, "prototype") if any(n in r["ratios"] for r in records)]
     names = [SHORT.get(n, n) for n in (*COLUMNS, *extra)]
     return ["data", "lambda", "ours ms", *names, "best"]
 
 
 def line(held: dict, columns: Iterable[str]) -> list[str]:
     """Ratios of one row; `best` is the fastest peer's."""
-    full = {SHORT.get(n, n): n for n in (*COLUMNS, "prototype")}
+    full = {SHORT.get(n, n): n for n in (*COLUMNS, *FURTHER, "prototype")}
     cells = [held["data"], f"{held['share']:g}", _milliseconds(held)]
     cells += [_cell(held["ratios"].get(full[c])) for c in columns if c in full]
     best = held["ratios"].get(held["best_peer"])
@@ -111,7 +113,7 @@ SUMMARY = ["problem", "rows", "below 1", "median", "minimum", "where"]
 
 def summary(records: list[dict]) -> list[list[str]]:
     """For each kind and for all: rows, ratios below 1 (or unsolved), median and minimum."""
-    groups = {KINDS.get(k, k): [r for r in records if r["kind"] == k] for k in KINDS}
+    groups = {title: [r for r in records if r["kind"] == k] for k, title in ALL_KINDS.items()}
     groups["all"] = records
     return [_summed(name, group) for name, group in groups.items() if group]
 
@@ -150,7 +152,7 @@ def markdown(title: str, head: list[str], lines: list[list[str]], left: int = 1)
 def report(records: list[dict], style=plain) -> str:
     """A table for each kind, then the summary."""
     parts, head = [], headers(records)
-    for kind, title in KINDS.items():
+    for kind, title in ALL_KINDS.items():
         lines = [line(r, head) for r in records if r["kind"] == kind]
         if lines:
             parts.append(style(title, head, lines))

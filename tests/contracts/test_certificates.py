@@ -201,8 +201,8 @@ def test_the_direction_is_computed_once_for_an_A(monkeypatch):
     from proxlearn.problems import interior
 
     calls = []
-    slow = interior.nearest_to_zero
-    monkeypatch.setattr(interior, "nearest_to_zero", lambda C: calls.append(1) or slow(C))
+    slow = interior.hull_weights
+    monkeypatch.setattr(interior, "hull_weights", lambda C: calls.append(1) or slow(C))
     prepared = pl.prepare(A)
     for target in (b, 2 * b, b[::-1].copy()):
         assert solve(pl.nnls(prepared, target), engine="torch").gap.isfinite().all()

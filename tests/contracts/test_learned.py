@@ -228,7 +228,7 @@ def test_the_unrolled_refuse_other_problems_in_words(name):
     with pytest.raises(InputError, match="trained for problems of 20 x 30 and this one has 21 x"):
         pl.solve(other, optimizer, max_iter=8)
     with pytest.raises(InputError, match="has 8 layers and max_iter is 9"):
-        pl.solve(problem(), optimizer, max_iter=9, safeguard=False)
+        pl.solve(problem(), optimizer, max_iter=9, safeguard=False, polish=False)
     with pytest.raises(InputError, match="has 8 layers and was asked for iteration 9"):
         run(optimizer, problem(), steps=9)
 

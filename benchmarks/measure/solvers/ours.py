@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import proxlearn as pl
+from measure.further import FurtherTask
 from measure.solvers.variant import Errors, Variant
 from measure.task import Answer, Task
 
@@ -51,6 +52,10 @@ class Proxlearn:
         """Coefficients (B, n) of problems with targets Y (B, m) that share X."""
         return pl.solve(pl.lasso(X, Y, lam), tol=tol).x
 
+    def further(self, task: FurtherTask, tol: float) -> Any:
+        """The answer of a further kind of problem, in the order that its objective takes."""
+        return task.spec.ours(task, tol)
+
     def cv(self, X, y, alphas, folds, tol) -> Any:
         """Mean squared errors (K, folds), and coefficients and intercept at the best alpha."""
         from proxlearn.sklearn import LassoCV
@@ -61,6 +66,8 @@ class Proxlearn:
 
 def variant(task: Task, adapter: Any, name: str = NAME) -> Variant:
     """The adapter's method for this task; tolerances are the gap itself."""
+    if isinstance(task, FurtherTask):
+        return Variant(name, "as called", _same, adapter.further, Answer.one, grid=())
     prepare = _labels if task.loss == "logistic" else _same
     method = _method(task, adapter)
     read = None if task.kind == "cv" else (_path if len(task.lams) > 1 else _pair)

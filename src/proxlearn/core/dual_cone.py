@@ -69,23 +69,30 @@ def strictly_feasible(A: Any, s: Any, rows: tuple[Any, ...], mean: Array | None)
 
 
 def _nearest_to_zero(A: Any, s: Any, needed: Any, weights: Array) -> Array:
-    """Non-negative weights of columns whose sum is the point of their convex hull nearest to 0.
-
-    That point has a positive product with every column, unless 0 is in the hull. Found as the
-    non-negative least squares solution of [A; 1^T] x = [0; 1].
-    """
+    """Weights of the columns with s whose sum is the point of their convex hull nearest to 0."""
     scaled = A[:, needed] * weights[needed] if not scipy.sparse.issparse(A) else None
     if scaled is None:
         scaled = A.tocsc()[:, np.flatnonzero(needed)] @ scipy.sparse.diags_array(weights[needed])
         scaled = scaled.toarray()
     root = np.sqrt(np.broadcast_to(s, A.shape[0]))
-    stacked = np.vstack([root[:, None] * scaled, np.ones(scaled.shape[1])])
-    target = np.append(np.zeros(A.shape[0]), 1.0)
-    penalty = kernel.Separable(stacked.shape[1], 0.0, 0.0, 0.0, np.inf)
-    loss = kernel.Squares(target, 1.0)
+    combination = np.zeros(len(weights))
+    combination[needed] = hull_weights(root[:, None] * scaled)
+    return combination * weights
+
+
+def hull_weights(columns: Array) -> Array:
+    """Non-negative weights (k,) of columns (m, k) whose sum leads to the point of their convex
+    hull that is nearest to 0, or a positive multiple of it.
+
+    That point has a positive product with every column, unless 0 is in the hull. Found as the
+    non-negative least squares solution of [columns; 1^T] x = [0; 1].
+    """
+    m, k = columns.shape
+    stacked = np.vstack([columns, np.ones(k)])
+    penalty = kernel.Separable(k, 0.0, 0.0, 0.0, np.inf)
+    loss = kernel.Squares(np.append(np.zeros(m), 1.0), 1.0)
     solver = kernel.Solver(kernel.Dense(np.asfortranarray(stacked)), loss, penalty)
     solver.solve(1e-10, 200)
-    combination, found = np.zeros(len(weights)), np.empty(stacked.shape[1])
+    found: Array = np.empty(k)
     solver.solution(found)
-    combination[needed] = found
-    return combination * weights
+    return found

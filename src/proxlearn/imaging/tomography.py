@@ -49,7 +49,7 @@ class Projection(Sparse):
     def _norm(self) -> Tensor:
         return nonnegative_norm(self)
 
-    # The core and the polish pick columns, which does not pay where a picture has all of them.
+    # The core picks columns, which does not pay where a picture has all of them.
 
     def array(self) -> Any:
         return None

@@ -8,11 +8,10 @@ for a small theta (arXiv 1907.10831).
 
 from typing import NamedTuple
 
-import numpy as np
-import scipy.optimize
 import torch
 from torch import Tensor
 
+from proxlearn.core.dual_cone import hull_weights
 from proxlearn.problems.operators import Operator
 
 SMALLEST = 1e-10
@@ -80,25 +79,10 @@ def _repaired(A: Operator, v: Tensor, weights: Tensor, failed: Tensor) -> Tensor
         one = A.select(i[None])
         columns = one.gather(index[None])
         assert columns is not None
-        C = (columns[0] * weights[i, index][:, None]).cpu().numpy()  # (k, m), unit rows
-        v[i] = _unit(torch.from_numpy(nearest_to_zero(C))[None]).to(v.device)[0]
+        scaled = columns[0] * weights[i, index][:, None]  # (k, m), rows of length 1
+        combination = torch.from_numpy(hull_weights(scaled.cpu().numpy().T)).to(v)
+        v[i] = _unit((combination @ scaled)[None])[0]
     return v
-
-
-def nearest_to_zero(C: np.ndarray) -> np.ndarray:
-    """A positive multiple of the point of smallest norm in the convex hull of the rows of C (k, m).
-
-    It is C^T lam where lam >= 0 solves min ||[C^T; 1^T] lam - [0; 1]||. The optimality conditions
-    are C (C^T lam) >= 1 - sum(lam), and that is positive unless 0 lies in the hull.
-    """
-    system = np.vstack([C.T, np.ones(len(C))])
-    target = np.append(np.zeros(C.shape[1]), 1.0)
-    try:
-        lam, _ = scipy.optimize.nnls(system, target)
-    except RuntimeError:  # its limit of iterations
-        return np.zeros(C.shape[1])
-    nearest: np.ndarray = lam @ C
-    return nearest
 
 
 def _unit(v: Tensor) -> Tensor:

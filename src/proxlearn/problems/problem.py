@@ -197,12 +197,6 @@ class Problem:
 
         return gap(self, objective, lower)
 
-    def rounded_residual(self, e: "Evaluation") -> "Tensor":
-        """The length of the prox-gradient map with what rounding may hide of it, (B,)."""
-        from proxlearn.problems.certificates import rounded_residual
-
-        return rounded_residual(self, e)
-
     def residual(self, e: "Evaluation") -> "Tensor":
         """Length of the prox-gradient map at an evaluated point, (B,)."""
         from proxlearn.problems.certificates import residual

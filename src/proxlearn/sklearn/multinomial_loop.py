@@ -91,9 +91,8 @@ def _quasi_newton(problem: Problem, x: Tensor, most: int, precision: float) -> t
     """
     level = problem.r.level()
     slope = torch.zeros_like(x) if level is None else level[0].expand_as(x)
-    piece = problem.r.piece(x[None], torch.zeros_like(x[None]))
-    assert piece is not None
-    curvature = piece.curvature[0].expand_as(x)
+    r = problem.r
+    curvature = r.pair()[1][0] if isinstance(r, ElasticNetPenalty) else torch.zeros_like(x)
 
     def value_and_grad(pq: Array) -> tuple[float, Array]:
         p, q = torch.from_numpy(pq).reshape(2, -1)

@@ -175,16 +175,22 @@ def _null_prediction(model: LinearModel, i: int, b: Array, free: npt.NDArray[np.
     chosen = free.any(0)
     columns = A[:, np.flatnonzero(chosen)]
     dense = np.asarray(columns if isinstance(columns, np.ndarray) else columns.toarray(), float)
-    if LOSSES[model.loss].quadratic:
-        x = np.linalg.lstsq(dense, b, rcond=None)[0]
-    else:
-        reach = np.where(free[:, chosen], np.inf, 0.0).ravel()
-        glm = describe(
-            dense, b, model.loss, lower=-reach, upper=reach, options=model.options_of(i)
-        )  # fmt: skip
-        x = solve_glm(glm, limits=Limits(tol=1e-14, max_iter=100)).x[0]
-    prediction: Array = x.reshape(len(free), -1) @ dense.T
+    x = minimiser_over(dense, b, model.loss, free[:, chosen], model.options_of(i))
+    prediction: Array = x @ dense.T
     return prediction
+
+
+def minimiser_over(
+    columns: Array, b: Array, loss: str, free: npt.NDArray[np.bool_], options: dict[str, Any]
+) -> Array:
+    """The minimiser of a loss over some columns (m, k), (classes, k), 0 where `free` is not set."""
+    if LOSSES[loss].quadratic:
+        exact: Array = np.asarray(np.linalg.lstsq(columns, b, rcond=None)[0], float)[None]
+        return exact
+    reach = np.where(free, np.inf, 0.0).ravel()
+    glm = describe(columns, b, loss, lower=-reach, upper=reach, options=options)
+    found: Array = solve_glm(glm, limits=Limits(tol=1e-14, max_iter=100)).x[0]
+    return found.reshape(free.shape)
 
 
 def _correlations(A: Any, u: Array) -> Array:

@@ -21,7 +21,6 @@ from proxlearn.problems.powers import times_power
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import GLM
 from proxlearn.problems.tensors import start_point
-from proxlearn.solving.attempts import Attempts, attempt
 from proxlearn.solving.safeguard import Safeguarded, SafeState, looks, rule_of
 from proxlearn.solving.solution import History, Solution, Status
 from proxlearn.solving.units import in_natural_units, restored, watched
@@ -52,7 +51,6 @@ def iterate(
     x0: Any = None,
     time_limit: float | None = None,
     safeguard: bool = True,
-    polish: bool = True,
     record: bool = False,
     callback: Callable[[Progress], None] | None = None,
 ) -> Solution:
@@ -64,8 +62,7 @@ def iterate(
         if bool(start.isfinite().all()):
             solution = iterate(
                 scaled, optimizer, tol=tol, max_iter=max_iter, x0=start, time_limit=time_limit,
-                safeguard=safeguard, polish=polish, record=record,
-                callback=watched(callback, units),
+                safeguard=safeguard, record=record, callback=watched(callback, units),
             )  # fmt: skip
             return restored(solution, scaled, units, problem, tol)
     method = optimizers.get(_automatic(problem) if optimizer == "auto" else optimizer)
@@ -74,7 +71,6 @@ def iterate(
     else:
         _check_layers(method, max_iter)
     run = _Run(problem, method, start_point(problem, x0), tol, record)
-    run.attempts.possible &= polish and tol > 0
     status = Status.MAX_ITER
     for _ in range(max_iter):
         if time_limit is not None and run.seconds() >= time_limit:
@@ -147,7 +143,6 @@ class _Run:
         # A product with each unpenalised column and one with A^T, two of which are a gradient.
         self.look = 0 if free is None else (int(free.any(0).sum()) + 2) // 2
         self.lower = torch.full((B,), -torch.inf, dtype=torch.float64, device=device)
-        self.attempts = Attempts(problem)
         self.gradient = int(not problem.f.gradients_are_free)
         # Losses of A x with a penalty like l1 have a gap: nothing less than it will do.
         self.gapless = not (isinstance(problem.f, GLM) and problem.r.level() is not None)
@@ -184,8 +179,6 @@ class _Run:
         if due:
             lower = self._lower()
             self._end(self._verified(self._claimed(upper, lower) & ~self.ended), Status.SOLVED)
-            if self.attempts.possible:
-                self._polish(upper, (upper - lower) / upper.abs())
         self._record()
         if bool(self.ended.any()):
             self._shrink()
@@ -197,44 +190,18 @@ class _Run:
         return self.problem.upper_bound(self.state.at, self.state.x)
 
     def _lower(self) -> Tensor:
-        """The largest lower bound on F* so far, (b,); kept where it was computed in float64."""
+        """The largest lower bound on F* so far, (b,); kept where it was computed in float64.
+
+        An instance that has ended keeps the bound, and so the gap, with which it ended.
+        """
         if isinstance(self.state, SafeState):
             lower = self.state.lower
         else:
             lower = self.problem.lower_bound(self.state.at)
         if lower.dtype == torch.float64:
-            known = torch.where(lower.isnan(), -torch.inf, lower)
+            known = torch.where(lower.isnan() | self.ended, -torch.inf, lower)
             self.lower[self.index] = torch.maximum(self.lower[self.index], known)
         return torch.maximum(lower, self.lower[self.index].to(lower.dtype))
-
-    def _polish(self, upper: Tensor, gap: Tensor) -> None:
-        """Attempts where they are due; those that meet the tolerance end SOLVED."""
-        due = self.attempts.due(
-            self.problem, self.state.x, gap, self.index, self.k, self.optimizer.gradients
-        )
-        local = (due & ~self.ended).nonzero()[:, 0]
-        if not len(local):
-            return
-        rows = self.index[local]
-        budget = self.attempts.budget[rows]
-        some = self.problem.select(local)
-        start = self.attempts.start(self.state.x[local], upper[local], rows)
-        for found in attempt(some, start, rows, self.tol, budget):
-            self.grad_evals[found.rows] += found.cost
-            lower = torch.maximum(self.lower[found.rows], found.lower)
-            self.lower[found.rows] = lower
-            part = self.whole.select(found.rows)
-            gap = part.gap(found.objective, lower)
-            solved = gap <= part.allowed_gap(self.tol, found.objective)
-            unknown = gap.isinf()
-            if self.gapless and bool(unknown.any()):
-                small = found.residual <= self.tol * self._scale[found.rows]
-                solved = solved | (unknown & small)
-            solved = solved & found.objective.isfinite()
-            self.x[found.rows[solved]] = found.x[solved]
-            self.attempts.failed(found, ~solved, self.k)
-            done = torch.isin(self.index, found.rows[solved])
-            self._end(done & ~self.ended, Status.SOLVED)
 
     def _end(self, those: Tensor, status: Status) -> None:
         for i in self.index[those].tolist():
@@ -324,23 +291,16 @@ class _Run:
         )
 
     def _take_best(self) -> None:
-        """Where a solve ran out, the best point of the safeguard or the polish, not the last x."""
+        """Where a solve ran out, the best point that the safeguard has seen, not the last x."""
         local = (~self.ended).nonzero()[:, 0]
-        if self.tol == 0 or not len(local):
+        if self.tol == 0 or not len(local) or not isinstance(self.state, SafeState):
             return
-        problem, rows = self.problem.select(local), self.index[local]
-        others = []
-        if bool(self.attempts.best[rows].isfinite().any()):
-            infinity = self.attempts.best.new_tensor(torch.inf)
-            others.append(self.attempts.start(self.x[rows], infinity, rows))
-        if isinstance(self.state, SafeState):
-            others.append(self.state.best[local])
-        for other in others:
-            self.grad_evals[rows] += self.gradient  # two products with A
-            there, at_x = problem.objective(other), problem.objective(self.x[rows])
-            # Values that differ by rounding say nothing, and the last x has the better dual point.
-            better = there < at_x - 10 * torch.finfo(at_x.dtype).eps * at_x.abs()
-            self.x[rows[better]] = other[better]
+        problem, rows, best = self.problem.select(local), self.index[local], self.state.best[local]
+        self.grad_evals[rows] += self.gradient  # two products with A
+        there, at_x = problem.objective(best), problem.objective(self.x[rows])
+        # Values that differ by rounding say nothing, and the last x has the better dual point.
+        better = there < at_x - 10 * torch.finfo(at_x.dtype).eps * at_x.abs()
+        self.x[rows[better]] = best[better]
 
     def _history(self) -> History | None:
         if self.rows is None:

@@ -9,16 +9,12 @@ from torch import Tensor
 
 from proxlearn.errors import InputError
 from proxlearn.methods.optimizers import Optimizer
-from proxlearn.problems.certificates import pseudo_inverse
 from proxlearn.problems.penalties import L1, ElasticNet, GroupL1, Penalty, SparseGroupL1
 from proxlearn.problems.problem import Problem
-from proxlearn.problems.smooth import GLM
 from proxlearn.problems.tensors import start_point
+from proxlearn.solving.exact import minimiser_over
 from proxlearn.solving.first_order import iterate
 from proxlearn.solving.solution import Solution, SolutionPath
-
-NEWTON_STEPS = 50
-"""On the unpenalised coordinates; least squares needs one, an intercept of a logistic model few."""
 
 
 @torch.no_grad()
@@ -84,45 +80,31 @@ def _lam_max(problem: Problem, x: Tensor) -> Tensor:
 
 
 def null_point(problem: Problem) -> Tensor:
-    """The minimiser of f over the unpenalised coordinates, (B, n), the others at 0."""
+    """The minimiser of f over the unpenalised coordinates, (B, n), the others at 0.
+
+    A product with a unit vector gives each of their columns, and the core solves on those.
+    """
     x = torch.zeros(problem.batch, problem.n, dtype=problem.dtype, device=problem.device)
     free = problem.r.free()
     if free is None:
         return x
-    f = problem.f
-    if not isinstance(f, GLM):
-        raise InputError(f"unpenalised coordinates need a linear model, not {type(f).__name__}")
-    free = free.expand_as(x)
-    where = free.any(0).nonzero()[:, 0]
-    units = torch.zeros(len(where), *x.shape, dtype=x.dtype, device=x.device)
-    units[torch.arange(len(where)), :, where] = free[:, where].T.to(x.dtype)
-    columns = [f.predict(unit) for unit in units]
-    Z = torch.stack(columns, 1).flatten(2)  # (B, k, m)
-    w = x.new_zeros(len(x), len(where))
-    shape = columns[0].shape
-
-    def at(w: Tensor) -> Tensor:
-        return (w[:, None] @ Z)[:, 0].reshape(shape)
-
-    value = f.loss(at(w))
-    for _ in range(NEWTON_STEPS):
-        u = f.dloss(at(w))
-        HZ = torch.stack([f.hessian_product(u, z) for z in columns], 1).flatten(2)
-        slopes = Z @ u.flatten(1)[:, :, None]
-        step = -(pseudo_inverse(Z @ HZ.mT) @ slopes)[:, :, 0]
-        size = torch.ones_like(value)
-        for _ in range(20):
-            uphill = f.loss(at(w + size[:, None] * step)) > value
-            if not bool(uphill.any()):
-                break
-            size = torch.where(uphill, 0.5 * size, size)
-        moved = w + torch.where(uphill, 0.0, size)[:, None] * step
-        new = f.loss(at(moved))
-        settled = bool((value - new <= torch.finfo(x.dtype).eps * value.abs()).all())
-        w, value = moved, new
-        if settled:
-            break
-    x[:, where] = w
+    loss = problem.f.linear_loss()
+    if loss is None:
+        raise InputError(
+            f"the path of {type(problem.f).__name__} with unpenalised coordinates has no known "
+            "beginning; expected a loss of A x of this package"
+        )
+    n = loss.A.shape[1]
+    masks = free.expand_as(x).reshape(len(x), -1, n).cpu().numpy()  # (B, classes, n)
+    chosen = torch.from_numpy(masks.any((0, 1))).nonzero()[:, 0]
+    units = torch.eye(n, dtype=x.dtype, device=x.device)[chosen]
+    columns = loss.A.forward(units.expand(loss.A.batch, -1, -1)).double().cpu().numpy()
+    targets = loss.b.double().cpu().numpy()
+    for i, mask in enumerate(masks):
+        given = {name: v[i if len(v) > 1 else 0].item() for name, v in loss.options.items()}
+        A, b = columns[i if len(columns) > 1 else 0].T, targets[i if len(targets) > 1 else 0]
+        w = minimiser_over(A, b, loss.name, mask[:, chosen], given)
+        x[i].reshape(-1, n)[:, chosen] = torch.from_numpy(w).to(x)
     return x
 
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from proxlearn.checks import check_limits
 from proxlearn.errors import InputError, needing_torch
+from proxlearn.names import AUTO
 from proxlearn.problems.arrays import to_array, to_numpy
 from proxlearn.problems.problem import Problem, require_problem
 from proxlearn.solving.exact import largest_lam, path_exactly
@@ -68,17 +69,28 @@ def path(
     chain = _values(problem, lams, n_lams, eps)
     if in_core(engine, problem, optimizer, tol, max_iter, polish=polish):
         return path_exactly(problem, chain, x0, tol, int(max_iter), threads)
+    if in_core(engine, problem, AUTO, tol, max_iter, polish=polish):
+        _require_optimizer(optimizer)
+        return path_exactly(problem, chain, x0, tol, int(max_iter), threads)
     with needing_torch("a path that the compiled core does not cover"):
         from proxlearn.problems.tensors import as_tensor
         from proxlearn.solving.first_order_paths import iterate_path
 
     values = as_tensor(chain).to(dtype=problem.dtype, device=problem.device)
-    options = {"tol": tol, "max_iter": int(max_iter), "safeguard": safeguard, "polish": polish}
+    options = {"tol": tol, "max_iter": int(max_iter), "safeguard": safeguard}
     found = iterate_path(problem, optimizer, values, x0, **options)
     if not problem.numpy:
         return found
     names = ("lams", "x", "objective", "gap", "iterations", "grad_evals")
     return replace(found, **{name: to_numpy(getattr(found, name)) for name in names})
+
+
+def _require_optimizer(optimizer: "str | Optimizer") -> None:
+    """An error where there is no such optimizer; the core begins each lam at the last solution."""
+    with needing_torch(f"the optimizer {optimizer!r}"):
+        from proxlearn.methods import optimizers
+
+    optimizers.get(optimizer)
 
 
 def lam_max(problem: Problem) -> Any:

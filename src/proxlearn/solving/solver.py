@@ -49,7 +49,7 @@ def solve(
     conditions hold up to `tol` times the gradient at 0. That is the case for a smooth f without a
     penalty, for f given as a function or as a quadratic with some penalties, and for one-sided
     constraints such as NNLS where the columns of A leave the dual without an interior
-    (`proxlearn.problems.interior`) or A is matrix-free.
+    (`proxlearn.problems.interior`) or A is given by its products.
 
     Parameters
     ----------
@@ -63,10 +63,12 @@ def solve(
         Elsewhere "auto" is the shipped rule `general` for softmax models whose A is given by its
         products, and FISTA with restart for the rest.
 
-        "fista", "fista-restart", and weights of a compact rule, shipped or from a file, give the
-        core its start: at most 24 iterations, fewer where the signs of x settle, and then the exact
-        method. Every other optimizer, and all of them with ``polish=False``, `record` or
-        `callback`, run in the loop in PyTorch from beginning to end.
+        Every other optimizer, classic or learned, gives the core its start: at most 24
+        iterations, and then the exact method. The core itself runs those of "fista",
+        "fista-restart" and weights of a compact rule, and ends them where the signs of x settle;
+        the loop in PyTorch runs the others. Where the core does not cover the problem, and with
+        ``polish=False``, `record` or `callback`, an optimizer runs in that loop from beginning to
+        end.
     tol : float
         The relative gap to reach. With 0 the loop runs `max_iter` iterations.
     max_iter : int
@@ -81,8 +83,9 @@ def solve(
         while it makes no progress (`proxlearn.solving.safeguard`). Only the loop needs it: the core
         drops a start that did not lower F.
     polish : bool
-        Whether an exact method ends the solve: the core, or in the loop one on the active set
-        (`proxlearn.solving.polish`). With False every optimizer is the bare method in the loop.
+        Whether the core may end the solve, and in the loop float64 that of a problem in float32.
+        With False every optimizer is itself and nothing else: first-order iterations in the loop,
+        in the problem's precision, "auto" included.
     engine : {"auto", "core", "torch"}, optional
         What solves; "auto" by default, unless the environment variable PROXLEARN_ENGINE names
         another. Asking for the core where it does not cover the problem is an `InputError`.
@@ -115,14 +118,27 @@ def solve(
     if in_core(engine, problem, optimizer, tol, max_iter, polish=polish, recorded=recorded):
         start = None if is_automatic(optimizer) else find_start(optimizer)
         return solve_exactly(problem, x0, tol, int(max_iter), time_limit, threads, start=start)
+    if in_core(engine, problem, AUTO, tol, max_iter, polish=polish, recorded=recorded):
+        with needing_torch(f"the optimizer {optimizer!r}"):
+            from proxlearn.solving.first_order_starts import solve_from_start
+
+        found = solve_from_start(
+            problem, optimizer, tol, int(max_iter), x0, time_limit, safeguard, threads
+        )
+        return _with_numpy(found) if problem.numpy else found
     with needing_torch("a solve that the compiled core does not cover"):
         from proxlearn.solving.first_order import iterate
+        from proxlearn.solving.first_order_starts import iterate_in_double, needs_double
 
-    solution = iterate(
-        problem, optimizer, tol=tol, max_iter=int(max_iter), x0=x0, time_limit=time_limit,
-        safeguard=safeguard, polish=polish, record=record,
-        callback=_in_library(callback, problem.numpy),
-    )  # fmt: skip
+    if polish and not recorded and needs_double(problem, tol):
+        solution = iterate_in_double(
+            problem, optimizer, tol, int(max_iter), x0, time_limit, safeguard
+        )
+    else:
+        solution = iterate(
+            problem, optimizer, tol=tol, max_iter=int(max_iter), x0=x0, time_limit=time_limit,
+            safeguard=safeguard, record=record, callback=_in_library(callback, problem.numpy),
+        )  # fmt: skip
     solution = replace(solution, image=problem.image(solution.x))
     return _with_numpy(solution) if problem.numpy else solution
 
@@ -137,7 +153,7 @@ def in_core(
     polish: bool = True,
     recorded: bool = False,
 ) -> bool:
-    """True where the compiled core solves; an error where it is asked for by name and cannot."""
+    """True where the core alone solves; an error where it is asked for by name and cannot."""
     name = engine or os.environ.get(VARIABLE) or AUTO
     if name not in ENGINES:
         raise unknown("engine", name, ENGINES)
@@ -158,7 +174,7 @@ def _missing(
     if not (tol > 0 and max_iter > 0):
         return f"needs tol > 0 and max_iter > 0, and they are {tol:g} and {max_iter}"
     if not polish:
-        return "cannot leave out its second-order steps, as polish=False asks"
+        return "is an exact method, and polish=False asks for first-order iterations alone"
     model = problem.model
     if model is None:
         f, r = type(problem.f).__name__, type(problem.r).__name__

@@ -15,7 +15,6 @@ from proxlearn.errors import InputError
 from proxlearn.methods.checkpoint import Learned, weights
 from proxlearn.problems.batch import detach
 from proxlearn.problems.problem import Problem
-from proxlearn.problems.smooth import GLM
 from proxlearn.problems.tensors import check_device, start_point
 from proxlearn.solving.solver import solve
 from proxlearn.training import families, snapshot
@@ -224,13 +223,11 @@ class Training:
 
     def optimum(self, problem: Problem) -> Tensor:
         """F*, (B,), to about seven digits where FISTA gets there within `reference` iterations."""
-        # A polish pays where it can form Newton's systems: columns of A, which operators have not.
         found = solve(
             problem,
             "fista-restart",
             tol=2e-5,
             max_iter=self.config.reference,
-            polish=not isinstance(problem.f, GLM) or problem.f.A.explicit,
         )
         objective: Tensor = found.objective
         return objective.to(problem.dtype)

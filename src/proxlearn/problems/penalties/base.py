@@ -1,27 +1,12 @@
 """What a penalty r is: a value, a prox under a diagonal metric, and what the certificate needs."""
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from proxlearn.errors import InputError
 from proxlearn.problems.description import Grouped, OnSimplex, Separable
-
-
-class Piece(NamedTuple):
-    """Where a separable r is smooth: slope_i w + curvature_i w^2/2 on an interval around x."""
-
-    free: Tensor
-    """Coordinates off the kinks, or on one that the gradient pushes them off, (B, n)."""
-    lower: Tensor
-    upper: Tensor
-    """Ends of the interval, (B, n)."""
-    slope: Tensor
-    """(B, n)"""
-    curvature: Tensor
-    """(B, n) or (B, 1)"""
 
 
 class Penalty(ABC):
@@ -87,13 +72,6 @@ class Penalty(ABC):
         """
         return p if self.separable else p.mean(-1, keepdim=True)
 
-    def piece(self, x: Tensor, g: Tensor) -> Piece | None:
-        """The smooth piece of r that x lies on, or enters where -g pushes it off a kink.
-
-        x and g = grad f(x) are (B, n). None where r has no such pieces: it cannot be polished.
-        """
-        return None
-
     def core_form(self) -> Separable | Grouped | OnSimplex | None:
         """r in the form that the compiled core solves; None where it has another form."""
         return None
@@ -112,25 +90,3 @@ def zero_or_inf(inside: Tensor, like: Tensor) -> Tensor:
     """An indicator: 0 for the instances whose every coordinate is `inside` (B, n), else inf."""
     zero = like.new_zeros(())
     return torch.where(inside.all(-1), zero, zero + torch.inf)
-
-
-def signed_piece(x: Tensor, g: Tensor, slope: Tensor, curvature: Tensor) -> Piece:
-    """The piece of slope |x| + curvature x^2/2: the half line on x's side of 0."""
-    positive = torch.where(x != 0, x > 0, g < 0)
-    off = (x != 0) | (g.abs() > (1 + 8 * torch.finfo(g.dtype).eps) * slope)
-    zero, far = torch.zeros_like(x), torch.full_like(x, torch.inf)
-    kink = slope.expand_as(x) > 0
-    return Piece(
-        off | ~kink,
-        torch.where(positive & kink, zero, -far),
-        torch.where(positive | ~kink, far, zero),
-        torch.where(positive, slope, -slope),
-        curvature,
-    )
-
-
-def bounded_piece(x: Tensor, g: Tensor, lower: Tensor, upper: Tensor) -> Piece:
-    """The piece of a constraint lower <= x <= upper: its inside."""
-    free = ((x > lower) | (g < 0)) & ((x < upper) | (g > 0))
-    zero = torch.zeros_like(x)
-    return Piece(free, lower.expand_as(x), upper.expand_as(x), zero, zero)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.problems.description import Separable
-from proxlearn.problems.penalties.base import Penalty, Piece, bounded_piece, zero_or_inf
+from proxlearn.problems.penalties.base import Penalty, zero_or_inf
 from proxlearn.problems.powers import times_power
 
 
@@ -43,9 +43,6 @@ class Box(Penalty):
         if not bool((up | down).any()) or bool(both.any()):
             return None  # an unbounded coordinate leaves no strictly feasible direction
         return up.to(self.upper.dtype) - down.to(self.lower.dtype)
-
-    def piece(self, x: Tensor, g: Tensor) -> Piece:
-        return bounded_piece(x, g, self.lower, self.upper)
 
     def core_form(self) -> Separable:
         return Separable(lower=self.lower, upper=self.upper)

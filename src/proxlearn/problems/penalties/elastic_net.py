@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.problems.description import Separable
-from proxlearn.problems.penalties.base import Penalty, Piece, signed_piece, soft_threshold
+from proxlearn.problems.penalties.base import Penalty, soft_threshold
 from proxlearn.problems.powers import times_power
 
 
@@ -55,9 +55,6 @@ class ElasticNet(Penalty):
         excess = (v.abs() - t).clamp(min=0)
         quotient = excess * (excess / (2 * q))  # excess^2 alone may leave the range
         return torch.where(excess == 0, torch.zeros_like(excess), quotient).sum(-1)
-
-    def piece(self, x: Tensor, g: Tensor) -> Piece:
-        return signed_piece(x, g, *self.pair())
 
     def free(self) -> Tensor | None:
         if self.weights is None or bool((self.weights != 0).all()):

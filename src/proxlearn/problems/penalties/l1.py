@@ -6,13 +6,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.problems.description import Separable
-from proxlearn.problems.penalties.base import (
-    Penalty,
-    Piece,
-    signed_piece,
-    soft_threshold,
-    zero_or_inf,
-)
+from proxlearn.problems.penalties.base import Penalty, soft_threshold, zero_or_inf
 from proxlearn.problems.powers import times_power
 
 
@@ -61,9 +55,6 @@ class L1(Penalty):
         # Divided by 1 elsewhere: 0/0 would spoil the derivative, though no one looks at its value.
         ratio = torch.where(over, t / torch.where(over, g.abs(), 1.0), torch.ones_like(g))
         return ratio.amin(-1)
-
-    def piece(self, x: Tensor, g: Tensor) -> Piece:
-        return signed_piece(x, g, self.threshold, torch.zeros_like(x[:, :1]))
 
     def free(self) -> Tensor | None:
         if self.weights is None or bool((self.weights != 0).all()):

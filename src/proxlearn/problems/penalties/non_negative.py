@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.problems.description import Separable
-from proxlearn.problems.penalties.base import Penalty, Piece, bounded_piece, zero_or_inf
+from proxlearn.problems.penalties.base import Penalty, zero_or_inf
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,6 @@ class NonNegative(Penalty):
 
     def sides(self) -> Tensor:
         return torch.ones(1, 1)
-
-    def piece(self, x: Tensor, g: Tensor) -> Piece:
-        zero = x.new_zeros(1, 1)
-        return bounded_piece(x, g, zero, zero + torch.inf)
 
     def core_form(self) -> Separable:
         return Separable(lower=np.zeros((1, 1)))

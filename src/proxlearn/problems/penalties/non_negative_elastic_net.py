@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.problems.description import Separable
-from proxlearn.problems.penalties.base import Penalty, Piece, zero_or_inf
+from proxlearn.problems.penalties.base import Penalty, zero_or_inf
 from proxlearn.problems.powers import times_power
 
 
@@ -66,12 +66,6 @@ class NonNegativeElasticNet(Penalty):
         t, q = self.pair()
         free = (t == 0) & (q == 0)
         return free.to(t.dtype) if bool(free.any()) else None
-
-    def piece(self, x: Tensor, g: Tensor) -> Piece:
-        t, q = self.pair()
-        free = (x > 0) | (-g > (1 + 8 * torch.finfo(g.dtype).eps) * t)
-        zero = torch.zeros_like(x)
-        return Piece(free, zero, zero + torch.inf, t.expand_as(x), q)
 
     def core_form(self) -> Separable:
         return Separable(self.lam, self.lam2, self.weights, lower=np.zeros((1, 1)))

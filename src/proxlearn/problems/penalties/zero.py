@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.problems.description import Separable
-from proxlearn.problems.penalties.base import Penalty, Piece, bounded_piece, zero_or_inf
+from proxlearn.problems.penalties.base import Penalty, zero_or_inf
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,6 @@ class Zero(Penalty):
 
     def conjugate(self, v: Tensor) -> Tensor:
         return zero_or_inf(v == 0, v)
-
-    def piece(self, x: Tensor, g: Tensor) -> Piece:
-        far = x.new_full((1, 1), torch.inf)
-        return bounded_piece(x, g, -far, far)
 
     def core_form(self) -> Separable:
         return Separable()
