@@ -1,8 +1,8 @@
 """scikit-learn estimators: the names, parameters and scalings of scikit-learn, certified answers.
 
 Each has the methods that scikit-learn's estimator of that kind has: `fit`, with `sample_weight`
-where scikit-learn has it, `predict` and `score`, or `transform`. All run on the compiled core and
-import no torch, except logistic regression with more than two classes and K-SVD.
+where scikit-learn has it, `predict` and `score`, or `transform`. None imports torch but K-SVD,
+which learns a dictionary.
 
 >>> from sklearn.datasets import load_diabetes
 >>> from proxlearn.sklearn import Lasso
