@@ -29,10 +29,13 @@ from proxlearn.sklearn.linear import ElasticNet, Lasso
 from proxlearn.sklearn.linear_cv import ElasticNetCV, LassoCV
 from proxlearn.sklearn.logistic import LogisticRegression
 from proxlearn.sklearn.logistic_cv import LogisticRegressionCV
+from proxlearn.sklearn.multi_task import MultiTaskElasticNet, MultiTaskLasso
+from proxlearn.sklearn.multi_task_cv import MultiTaskElasticNetCV, MultiTaskLassoCV
 from proxlearn.sklearn.nonnegative import NonNegativeLeastSquares
 from proxlearn.sklearn.plots import plot_cv, plot_path
 from proxlearn.sklearn.poisson import PoissonRegressor
 from proxlearn.sklearn.regression_path import enet_path, lasso_path
+from proxlearn.sklearn.simplex import SimplexRegressor
 
 __all__ = [
     "ElasticNet",
@@ -45,8 +48,13 @@ __all__ = [
     "LassoIC",
     "LogisticRegression",
     "LogisticRegressionCV",
+    "MultiTaskElasticNet",
+    "MultiTaskElasticNetCV",
+    "MultiTaskLasso",
+    "MultiTaskLassoCV",
     "NonNegativeLeastSquares",
     "PoissonRegressor",
+    "SimplexRegressor",
     "SparseCoder",
     "SparseGroupLasso",
     "SparseGroupLassoCV",
