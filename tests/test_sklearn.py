@@ -27,8 +27,13 @@ from proxlearn.sklearn import (
     LassoIC,
     LogisticRegression,
     LogisticRegressionCV,
+    MultiTaskElasticNet,
+    MultiTaskElasticNetCV,
+    MultiTaskLasso,
+    MultiTaskLassoCV,
     NonNegativeLeastSquares,
     PoissonRegressor,
+    SimplexRegressor,
     SparseCoder,
     SparseGroupLasso,
     SparseGroupLassoCV,
@@ -59,6 +64,11 @@ ESTIMATORS = [
     LassoIC(noise_variance=1.0, alphas=5),
     PoissonRegressor(),
     PoissonRegressor(alpha=0.1, l1_ratio=1.0),
+    MultiTaskLasso(alpha=0.1),
+    MultiTaskLassoCV(alphas=3, eps=0.01, cv=2),
+    MultiTaskElasticNet(alpha=0.1),
+    MultiTaskElasticNetCV(l1_ratio=[0.5, 0.9], alphas=3, eps=0.01, cv=2),
+    SimplexRegressor(),
 ]
 
 

@@ -20,12 +20,14 @@ class Multinomial:
     w: Array
     l1_ratio: float
     fit_intercept: bool
+    positive: bool = False
 
     def fit(self, C: float, tol: float, max_iter: int, start: Array | None = None) -> Answer:
         """The answer for C, from coefficients (classes, n + 1) with intercepts, or from 0."""
         glm = describe(
             self.X, self.numbers, "softmax", l1=self.l1_ratio / C, l2=(1 - self.l1_ratio) / C,
-            sample_weight=self.w, intercept=self.fit_intercept, options={"classes": self.classes},
+            lower=0.0 if self.positive else -np.inf, sample_weight=self.w,
+            intercept=self.fit_intercept, options={"classes": self.classes},
         )  # fmt: skip
         x0 = None
         if start is not None:
@@ -36,7 +38,7 @@ class Multinomial:
             x0 = np.concatenate([answer.x[0], np.ravel(answer.intercept[0] * self.fit_intercept)])
             answer = solve(glm, x0, Limits(tol, max_iter))
         warn_unless_solved(answer, tol, stacklevel=4)
-        if np.isfinite(C):
+        if np.isfinite(C) or self.positive:
             return answer
         # What is added to the coefficients of all classes changes nothing without a penalty: as in
         # scikit-learn their means are 0.

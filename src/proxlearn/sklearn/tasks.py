@@ -54,9 +54,8 @@ class Tasks:
 
     def solve(self, level: float, l2: float, limits: Limits, start: Any = None) -> Answer:
         """The answer with x (1, T n), target after target, from coefficients (T, n) or from 0."""
-        return self._outward(
-            solve_glm(self._glm(level, l2), self._inward(start), limits), level, l2
-        )
+        answer = solve_glm(self._glm(level, l2), self._inward(start), limits)
+        return self._outward(answer, level, l2, limits.tol)
 
     def path(
         self, levels: Array, l2s: Array, limits: Limits, start: Any = None
@@ -65,7 +64,7 @@ class Tasks:
         if not l2s.any():
             answers = path_glm(self._glm(1.0, 0.0), levels, self._inward(start), limits)
             for answer, level in zip(answers, levels, strict=True):
-                yield self._outward(answer, float(level), 0.0)
+                yield self._outward(answer, float(level), 0.0, limits.tol)
             return
         for level, l2 in zip(levels, l2s, strict=True):
             answer = self.solve(float(level), float(l2), limits, start)
@@ -111,7 +110,7 @@ class Tasks:
     def _means(self) -> Array:
         return np.asarray((self.s / self.s.sum()) @ self.X).ravel()
 
-    def _outward(self, answer: Answer, level: float, l2: float) -> Answer:
+    def _outward(self, answer: Answer, level: float, l2: float, tol: float) -> Answer:
         """Coefficients and constants of X itself, and the gap at them in the precision of X."""
         W = answer.x.reshape(-1, self.T)
         constant = self.middle - self.mean @ W[: self.n]
@@ -119,13 +118,15 @@ class Tasks:
             constant = constant + W[self.n]
         W = W[: self.n]
         x = np.ascontiguousarray(W.T.astype(self.X.dtype))
-        gap, objective = answer.gap, answer.objective
+        gap, objective, status = answer.gap, answer.objective, answer.status
         if x.dtype == np.float32:
             objective = self._objective(x, constant, level, l2)
             gap = np.maximum(objective - (answer.objective - answer.gap), 0.0)
+            status = np.where((status == 0) & (gap > tol * objective), 1, status).astype(np.int8)
         return replace(
-            answer, x=x.reshape(1, -1), intercept=constant[None], gap=gap, objective=objective
-        )
+            answer, x=x.reshape(1, -1), intercept=constant[None], objective=objective, gap=gap,
+            status=status,
+        )  # fmt: skip
 
     def _objective(self, x: Any, constant: Array, level: float, l2: float) -> Array:
         W = x.astype(np.float64).T
