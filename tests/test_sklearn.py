@@ -15,9 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from contracts.operator_table import gaussian, with_zeros
 from proxlearn.errors import InputError
-from proxlearn.problems.operators import Sparse
 from proxlearn.sklearn import (
     ElasticNet,
     ElasticNetCV,
@@ -29,13 +27,17 @@ from proxlearn.sklearn import (
     LassoIC,
     LogisticRegression,
     LogisticRegressionCV,
+    MultiTaskElasticNet,
+    MultiTaskElasticNetCV,
+    MultiTaskLasso,
+    MultiTaskLassoCV,
     NonNegativeLeastSquares,
     PoissonRegressor,
+    SimplexRegressor,
     SparseCoder,
     SparseGroupLasso,
     SparseGroupLassoCV,
 )
-from proxlearn.sklearn.multinomial_design import SparsePlusOuter
 
 NEW_DEFAULTS = {"l1_ratios": (0.0,), "scoring": "accuracy", "use_legacy_attributes": False}
 """Arguments of LogisticRegressionCV whose defaults change in later versions of scikit-learn."""
@@ -62,6 +64,11 @@ ESTIMATORS = [
     LassoIC(noise_variance=1.0, alphas=5),
     PoissonRegressor(),
     PoissonRegressor(alpha=0.1, l1_ratio=1.0),
+    MultiTaskLasso(alpha=0.1),
+    MultiTaskLassoCV(alphas=3, eps=0.01, cv=2),
+    MultiTaskElasticNet(alpha=0.1),
+    MultiTaskElasticNetCV(l1_ratio=[0.5, 0.9], alphas=3, eps=0.01, cv=2),
+    SimplexRegressor(),
 ]
 
 
@@ -359,17 +366,3 @@ def test_sparse_data_stay_sparse(monkeypatch):
     monkeypatch.setattr(type(X), "toarray", refuse)
     assert Lasso(1e-3).fit(X, y).dual_gap_ < 1e-3
     assert LogisticRegression(l1_ratio=1.0).fit(X, y > y.mean()).coef_.shape == (1, 3000)
-
-
-def test_sparse_plus_outer_is_the_matrix_it_stands_for():
-    S, left, right = with_zeros(5, 7), gaussian(5, seed=3), gaussian(7, seed=4)
-    op, A = SparsePlusOuter(Sparse(S.to_sparse()), left, right), S + left[:, None] * right
-    x, r, index = gaussian(2, 7, seed=5), gaussian(2, 5, seed=6), np.array([3, 0, 6])
-    np.testing.assert_allclose(op.forward(x), x @ A.T, atol=1e-12)
-    np.testing.assert_allclose(op.adjoint(r), r @ A, atol=1e-12)
-    np.testing.assert_allclose(op.gather(x.new_tensor(index[None]).long()), A.T[index][None])
-    np.testing.assert_allclose(
-        op.columns(x.new_tensor(index).long()).forward(x[:, :3]), x[:, :3] @ A[:, index].T
-    )
-    np.testing.assert_allclose(op.column_norms()[0], A.norm(dim=0))
-    assert op.convert(x.float().dtype).forward(x.float()).dtype == x.float().dtype

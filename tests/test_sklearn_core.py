@@ -49,6 +49,8 @@ def test_no_estimator_imports_torch_or_numba():
             if name == "SparseCoder":
                 model = model.set_params(dictionary=np.eye(4))
                 model.fit(X).transform(X)
+            elif name.startswith("MultiTask"):
+                model.fit(X, np.column_stack([y, -y])).predict(X)
             else:
                 model.fit(X, y).predict(X)
         found = {"torch", "numba"} & set(sys.modules)
@@ -301,37 +303,41 @@ def wide(m, n, seed=0):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("layout", [np.asarray, scipy.sparse.csc_array])
 @pytest.mark.parametrize("precision", [np.float64, np.float32])
-def test_l2_alone_with_many_columns(monkeypatch, fit_intercept, layout, precision):
-    """Each way of `ridge` gives what the core gives, and certifies it."""
-    X, y = wide(40, 60)
+@pytest.mark.parametrize("shape", [(40, 60), (90, 30)])
+def test_l2_alone_with_many_columns(monkeypatch, fit_intercept, layout, precision, shape):
+    """`ridge` gives what the core gives, and certifies it."""
+    X, y = wide(*shape)
     X = X.astype(precision)
     w = np.random.default_rng(1).uniform(0, 2, len(y))
     w[::5] = 0
-    models = [
-        ours.ElasticNet(1.0, l1_ratio=0, fit_intercept=fit_intercept),
-        ours.LogisticRegression(fit_intercept=fit_intercept),
-    ]
-    for model in models:
-        target = y if isinstance(model, ours.ElasticNet) else y > 0
-        expected = model.fit(layout(X), target, w).coef_
-        monkeypatch.setattr(ridge, "MANY_COLUMNS", 10)
-        for steps in (300, 2):  # the second leaves the rest to the core
-            monkeypatch.setattr(ridge, "MOST_STEPS", steps)
-            coef = model.fit(layout(X), target, w).coef_
-            assert coef.dtype == precision
-            np.testing.assert_allclose(coef, expected, atol=2e-3 * np.abs(expected).max())
-            assert model.dual_gap_ < 1e-4
-        monkeypatch.undo()
+    models = {
+        "real": ours.ElasticNet(1.0, l1_ratio=0, fit_intercept=fit_intercept),
+        "two classes": ours.LogisticRegression(fit_intercept=fit_intercept),
+        "three classes": ours.LogisticRegression(fit_intercept=fit_intercept),
+    }
+    targets = {"real": y, "two classes": y > 0, "three classes": np.digitize(y, [-0.5, 0.8])}
+    for name, model in models.items():
+        monkeypatch.setattr(ridge, "MANY", {})
+        expected = model.fit(layout(X), targets[name], w)
+        coef, gap = expected.coef_, expected.dual_gap_
+        monkeypatch.setattr(ridge, "MANY", dict.fromkeys(ridge.LOSSES, 0))
+        model.fit(layout(X), targets[name], w)
+        assert model.coef_.dtype == precision
+        np.testing.assert_allclose(model.coef_, coef, atol=1e-4 * np.abs(coef).max())
+        assert model.dual_gap_ <= max(1e-4 * (precision == np.float32), 10 * gap, 1e-6)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, scipy.sparse.csc_array])
-def test_cross_validation_with_l2_alone_and_many_columns(monkeypatch, layout):
+@pytest.mark.parametrize("classes", [2, 3])
+def test_cross_validation_with_l2_alone_and_many_columns(monkeypatch, layout, classes):
     X, y = wide(60, 80)
+    y = np.digitize(y, [0.0] if classes == 2 else [-0.5, 0.8])
     options = {"Cs": [0.01, 1.0], "cv": 3, "tol": 1e-10, "scoring": "neg_log_loss"}
     options = NEW | options
-    expected = ours.LogisticRegressionCV(**options).fit(layout(X), y > 0).scores_
-    monkeypatch.setattr(ridge, "MANY_COLUMNS", 10)
-    scores = ours.LogisticRegressionCV(**options).fit(layout(X), y > 0).scores_
+    monkeypatch.setattr(ridge, "MANY", {})
+    expected = ours.LogisticRegressionCV(**options).fit(layout(X), y).scores_
+    monkeypatch.setattr(ridge, "MANY", dict.fromkeys(ridge.LOSSES, 0))
+    scores = ours.LogisticRegressionCV(**options, n_jobs=2).fit(layout(X), y).scores_
     np.testing.assert_allclose(scores, expected, rtol=1e-4)
 
 

@@ -17,7 +17,12 @@ from proxlearn.sklearn import (
     Lasso,
     LassoCV,
     LassoIC,
+    LogisticRegression,
+    LogisticRegressionCV,
+    MultiTaskElasticNet,
+    MultiTaskElasticNetCV,
     PoissonRegressor,
+    SimplexRegressor,
     SparseCoder,
     SparseGroupLasso,
     SparseGroupLassoCV,
@@ -265,3 +270,81 @@ def test_pictures(diabetes):
         plot_path(model)
     with pytest.raises(InputError, match="plot_cv got Lasso"):
         plot_cv(Lasso().fit(X, y))
+
+
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+@pytest.mark.parametrize("layout", [np.asarray, scipy.sparse.csc_array])
+@pytest.mark.parametrize("precision", [np.float64, np.float32])
+def test_multi_task_regression_is_scikit_learns(diabetes, l1_ratio, layout, precision):
+    X, y = diabetes
+    X, Y = X.astype(precision), np.column_stack([y, X[:, 2] * 1000 - y, np.sqrt(y)])
+    options = {"alpha": 0.5, "l1_ratio": l1_ratio}
+    tol = 1e-10 if precision == np.float64 else 1e-6
+    ours = MultiTaskElasticNet(**options, tol=tol).fit(layout(X), Y)
+    theirs = linear_model.MultiTaskElasticNet(**options, tol=1e-10, max_iter=100_000)
+    theirs.fit(X.astype(np.float64), Y)
+    assert ours.coef_.dtype == precision
+    size = np.abs(theirs.coef_).max()
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5 * size)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-4)
+    left = Y - ours.predict(X.astype(np.float64))
+    lengths = np.sqrt(np.square(ours.coef_).sum(axis=0)).sum()
+    ridge = 0.25 * (1 - l1_ratio) * np.square(ours.coef_).sum()
+    objective = 0.5 * np.square(left).sum() / len(Y) + 0.5 * l1_ratio * lengths + ridge
+    assert ours.dual_gap_ <= 1e-6 * objective
+
+
+@pytest.mark.parametrize("layout", [np.asarray, scipy.sparse.csc_array])
+def test_weights_of_multi_task_regression_are_repeated_samples(diabetes, layout):
+    X, y = diabetes
+    Y = np.column_stack([y, np.sqrt(y)])
+    w = np.arange(len(y)) % 3
+    repeated = np.repeat(np.arange(len(y)), w)
+    once = MultiTaskElasticNet(0.1, tol=1e-12).fit(layout(X), Y, w)
+    often = MultiTaskElasticNet(0.1, tol=1e-12).fit(layout(X[repeated]), Y[repeated])
+    np.testing.assert_allclose(once.coef_, often.coef_, rtol=1e-4)
+    np.testing.assert_allclose(once.intercept_, often.intercept_, rtol=1e-6)
+
+
+def test_a_multi_task_cross_validation_is_scikit_learns(diabetes):
+    X, y = diabetes
+    Y = np.column_stack([y, np.sqrt(y)])
+    options = {"l1_ratio": [0.5, 1.0], "alphas": 8, "cv": 3, "tol": 1e-8}
+    ours = MultiTaskElasticNetCV(**options).fit(X, Y)
+    theirs = linear_model.MultiTaskElasticNetCV(**options, max_iter=100_000).fit(X, Y)
+    np.testing.assert_allclose(ours.alphas_, theirs.alphas_)
+    np.testing.assert_allclose(ours.mse_path_, theirs.mse_path_, rtol=1e-4)
+    assert (ours.alpha_, ours.l1_ratio_) == pytest.approx((theirs.alpha_, theirs.l1_ratio_))
+    assert ours.gap_path_.max() <= 1e-8
+
+
+@pytest.mark.parametrize("layout", [np.asarray, scipy.sparse.csc_array])
+@pytest.mark.parametrize("at_most", [False, True])
+def test_shares_of_spectra_are_found(layout, at_most):
+    random = np.random.default_rng(0)
+    spectra, shares = random.uniform(size=(50, 6)), random.dirichlet(np.ones(6), 20)
+    shares = 0.8 * shares if at_most else shares
+    pixels, w = spectra @ shares.T, random.uniform(0.5, 2, 50)
+    model = SimplexRegressor(at_most=at_most, tol=1e-12).fit(layout(spectra), pixels, w)
+    np.testing.assert_allclose(model.coef_, shares, atol=1e-6)
+    np.testing.assert_allclose(model.predict(spectra), pixels, atol=1e-6)
+    one = SimplexRegressor(radius=2.0).fit(layout(spectra), pixels[:, 0] + 1.0)
+    assert one.coef_.sum() == pytest.approx(2.0)
+    assert one.coef_.min() >= 0
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
+def test_logistic_regression_with_positive_coefficients(diabetes, classes, l1_ratio):
+    X, y = diabetes
+    y = np.digitize(y, np.quantile(y, [0.5] if classes == 2 else [0.3, 0.6]))
+    model = LogisticRegression(l1_ratio=l1_ratio, positive=True).fit(X, y)
+    assert model.coef_.min() == 0 < model.coef_.max()
+    if classes == 2:
+        free = np.flatnonzero(model.coef_[0])
+        alone = LogisticRegression(l1_ratio=l1_ratio).fit(X[:, free], y)
+        np.testing.assert_allclose(model.coef_[:, free], alone.coef_, rtol=1e-3)
+    options = {"l1_ratios": (l1_ratio,), "scoring": "accuracy", "use_legacy_attributes": False}
+    chosen = LogisticRegressionCV(Cs=[0.1, 1.0], cv=2, positive=True, **options).fit(X, y)
+    assert chosen.coefs_paths_[..., :-1].min() == 0
+    assert chosen.coef_.min() == 0

@@ -1,6 +1,5 @@
 """What scikit-learn's tests expect of their surroundings."""
 
-import os
 import re
 from pathlib import Path
 
@@ -8,9 +7,6 @@ import numpy as np
 import pytest
 
 from dropin.exceptions import DIFFERENCES, NOT_APPLICABLE
-
-# Classification with several classes takes minutes here: only `make dropin` runs those tests.
-collect_ignore = [] if os.environ.get("DROPIN") == "all" else ["test_logistic.py"]
 
 
 @pytest.fixture(params=[np.float32, np.float64])

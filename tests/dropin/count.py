@@ -6,7 +6,6 @@ Every test that applies either passes or is listed as a difference in exceptions
 is that of pytest.
 """
 
-import os
 import sys
 from collections import Counter
 from pathlib import Path
@@ -54,7 +53,6 @@ def table(outcomes):
 
 
 def main(arguments):
-    os.environ["DROPIN"] = "all"
     counted = Counted()
     code = pytest.main([str(Path(__file__).parent), "-q", "-rf", *arguments], plugins=[counted])
     print("\n" + table(counted.outcomes))

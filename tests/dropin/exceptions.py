@@ -32,9 +32,6 @@ NOT_APPLICABLE = {
 """What tests scikit-learn's inner functions, its solvers or its deprecations."""
 
 DIFFERENCES = {
-    "test_1d_multioutput_.*": "compares with scikit-learn's MultiTask estimators at their default "
-    "tolerance",
-    "test_sparse_dense_descent_paths.*-2-.*": "the path functions take one target",
     "test_enet_nonfinite_params": "gives a ConvergenceWarning for numbers of 1e308, not an error",
     "test_lasso_dual_gap": "dual_gap_ is that of the best dual point, smaller than expected here",
     r"test_enet_coordinate_descent_raises_convergence\[Lasso-.*": "two working sets solve what two "

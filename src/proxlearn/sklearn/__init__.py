@@ -1,8 +1,8 @@
 """scikit-learn estimators: the names, parameters and scalings of scikit-learn, certified answers.
 
 Each has the methods that scikit-learn's estimator of that kind has: `fit`, with `sample_weight`
-where scikit-learn has it, `predict` and `score`, or `transform`. All run on the compiled core and
-import no torch, except logistic regression with more than two classes and K-SVD.
+where scikit-learn has it, `predict` and `score`, or `transform`. None imports torch but K-SVD,
+which learns a dictionary.
 
 >>> from sklearn.datasets import load_diabetes
 >>> from proxlearn.sklearn import Lasso
@@ -29,10 +29,13 @@ from proxlearn.sklearn.linear import ElasticNet, Lasso
 from proxlearn.sklearn.linear_cv import ElasticNetCV, LassoCV
 from proxlearn.sklearn.logistic import LogisticRegression
 from proxlearn.sklearn.logistic_cv import LogisticRegressionCV
+from proxlearn.sklearn.multi_task import MultiTaskElasticNet, MultiTaskLasso
+from proxlearn.sklearn.multi_task_cv import MultiTaskElasticNetCV, MultiTaskLassoCV
 from proxlearn.sklearn.nonnegative import NonNegativeLeastSquares
 from proxlearn.sklearn.plots import plot_cv, plot_path
 from proxlearn.sklearn.poisson import PoissonRegressor
 from proxlearn.sklearn.regression_path import enet_path, lasso_path
+from proxlearn.sklearn.simplex import SimplexRegressor
 
 __all__ = [
     "ElasticNet",
@@ -45,8 +48,13 @@ __all__ = [
     "LassoIC",
     "LogisticRegression",
     "LogisticRegressionCV",
+    "MultiTaskElasticNet",
+    "MultiTaskElasticNetCV",
+    "MultiTaskLasso",
+    "MultiTaskLassoCV",
     "NonNegativeLeastSquares",
     "PoissonRegressor",
+    "SimplexRegressor",
     "SparseCoder",
     "SparseGroupLasso",
     "SparseGroupLassoCV",

@@ -63,6 +63,8 @@ class LogisticRegression(LinearClassifier):
         Whether `fit` starts from the coefficients of the last fit.
     n_jobs : int, optional
         Without effect: a fit is a single problem.
+    positive : bool, default=False
+        Whether the coefficients are constrained to be >= 0.
 
     Attributes
     ----------
@@ -110,6 +112,7 @@ class LogisticRegression(LinearClassifier):
         verbose: Any = 0,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        positive: bool = False,
     ):
         self.penalty = penalty
         self.C = C
@@ -125,6 +128,7 @@ class LogisticRegression(LinearClassifier):
         self.verbose = verbose
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.positive = positive
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the coefficients.
@@ -151,7 +155,7 @@ class LogisticRegression(LinearClassifier):
         elif len(self.classes_) > 2:
             self._fit_multinomial(X, numbers, w, C, ratio)
         else:
-            glm = binary(X, numbers, w, ratio, self.fit_intercept, 1.0 / C)
+            glm = binary(X, numbers, w, ratio, self.fit_intercept, 1.0 / C, self.positive)
             answer = solve(glm, self._start(X.shape[1]), limits)
             warn_unless_solved(answer, self.tol)
             self.coef_, self.intercept_ = answer.x, answer.intercept
@@ -212,7 +216,8 @@ class LogisticRegression(LinearClassifier):
     def _fit_multinomial(self, X: Any, numbers: Any, w: Array, C: float, ratio: float) -> None:
         from proxlearn.sklearn.multinomial import Multinomial
 
-        model = Multinomial(X, numbers, len(self.classes_), w, ratio, self.fit_intercept)
+        classes = len(self.classes_)
+        model = Multinomial(X, numbers, classes, w, ratio, self.fit_intercept, self.positive)
         start = None
         if self.warm_start and hasattr(self, "coef_"):
             start = np.column_stack([self.coef_, self.intercept_])
@@ -230,13 +235,14 @@ def logistic_limits(estimator: Any, penalised: bool = True) -> Limits:
 
 
 def binary(
-    X: Any, numbers: Any, w: Array, ratio: float, fit_intercept: bool, strength: float = 1.0
-) -> Glm:
+    X: Any, numbers: Any, w: Array, ratio: float, fit_intercept: bool, strength: float = 1.0,
+    positive: bool = False,
+) -> Glm:  # fmt: skip
     """The problem of classes 0 and 1, or one for each row of weights w (m,) or (folds, m).
 
     Its objective is scikit-learn's divided by C; `strength` is 1/C.
     """
     return describe(
         X, numbers, "logistic", l1=strength * ratio, l2=strength * (1.0 - ratio),
-        sample_weight=w, intercept=bool(fit_intercept),
+        lower=0.0 if positive else -np.inf, sample_weight=w, intercept=bool(fit_intercept),
     )  # fmt: skip

@@ -81,6 +81,8 @@ class LogisticRegressionCV(LinearClassifier):
         Whether `scores_`, `coefs_paths_`, `n_iter_`, `C_` and `l1_ratio_` have the shapes of
         scikit-learn before version 1.10, the first two as dictionaries by class. By default as in
         the installed scikit-learn, which warns of the change in versions 1.8 and 1.9.
+    positive : bool, default=False
+        Whether the coefficients are constrained to be >= 0.
 
     Attributes
     ----------
@@ -153,6 +155,7 @@ class LogisticRegressionCV(LinearClassifier):
         intercept_scaling: float = 1.0,
         random_state: Any = None,
         use_legacy_attributes: Any = "warn",
+        positive: bool = False,
     ):
         self.Cs = Cs
         self.l1_ratios = l1_ratios
@@ -171,6 +174,7 @@ class LogisticRegressionCV(LinearClassifier):
         self.intercept_scaling = intercept_scaling
         self.random_state = random_state
         self.use_legacy_attributes = use_legacy_attributes
+        self.positive = positive
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
         """Choose C and l1_ratio on held-out folds, then fit all samples.
@@ -273,7 +277,8 @@ class LogisticRegressionCV(LinearClassifier):
         counts = np.zeros(coefs.shape[:2], dtype=np.int64)
         both = self._with_both_classes(labels, weights, coefs)
         if len(both):
-            glm = binary(X, labels, weights[both], ratio, self.fit_intercept)
+            intercept, positive = self.fit_intercept, self.positive
+            glm = binary(X, labels, weights[both], ratio, intercept, positive=positive)
             answers = path(glm, 1.0 / self.Cs_, logistic_limits(self), thread_count(self.n_jobs))
             warn_unless_solved(answers, self.tol, stacklevel=4)
             coefs[both, :, 0, :-1] = np.stack([answer.x for answer in answers], axis=1)
@@ -298,7 +303,8 @@ class LogisticRegressionCV(LinearClassifier):
         coefs = np.empty((len(folds), len(self.Cs_), C, n + 1))
         counts = np.empty((len(folds), len(self.Cs_)), dtype=np.int64)
         for k, row in enumerate(weights):
-            model, start = Multinomial(X, labels, C, row, ratio, self.fit_intercept), None
+            model = Multinomial(X, labels, C, row, ratio, self.fit_intercept, self.positive)
+            start = None
             for i, value in enumerate(self.Cs_):
                 answer = model.fit(value, self.tol, int(self.max_iter), start)
                 coefs[k, i, :, :-1], coefs[k, i, :, -1] = model.coefficients(answer)
@@ -321,13 +327,15 @@ class LogisticRegressionCV(LinearClassifier):
             from proxlearn.sklearn.multinomial import Multinomial
 
             classes = len(self.classes_)
-            model = Multinomial(X, labels, classes, w, self.l1_ratio_, self.fit_intercept)
+            intercept, positive = self.fit_intercept, self.positive
+            model = Multinomial(X, labels, classes, w, self.l1_ratio_, intercept, positive)
             answer = model.fit(self.C_, self.tol, int(self.max_iter))
             self.coef_, self.intercept_ = model.coefficients(answer)
             self.dual_gap_ = model.gap(answer, self.C_)
             return
         limits = logistic_limits(self)
-        glm = binary(X, labels, w, self.l1_ratio_, self.fit_intercept, 1.0 / self.C_)
+        intercept, positive = self.fit_intercept, self.positive
+        glm = binary(X, labels, w, self.l1_ratio_, intercept, 1.0 / self.C_, positive)
         answer = solve(glm, limits=limits)
         warn_unless_solved(answer, self.tol, stacklevel=4)
         self.coef_, self.intercept_ = answer.x, answer.intercept

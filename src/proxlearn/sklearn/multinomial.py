@@ -1,19 +1,13 @@
 """Logistic regression with more than two classes: one softmax problem of the core."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from proxlearn.core.glm import Answer, Limits, describe, solve_glm
-from proxlearn.sklearn.fitting import Array, warn_unless_solved
-
-MOST_DENSE = 2000
-"""Coefficients of the largest problem without an l1 penalty that the core solves.
-
-None of them is zero then, so that the core's model has them all. Larger problems are solved by
-first-order methods (`multinomial_loop`), which need PyTorch.
-"""
+from proxlearn.core.glm import Answer, Limits, describe
+from proxlearn.sklearn.fitting import Array, aim, warn_unless_solved
+from proxlearn.sklearn.ridge import solve
 
 
 @dataclass
@@ -26,21 +20,30 @@ class Multinomial:
     w: Array
     l1_ratio: float
     fit_intercept: bool
+    positive: bool = False
 
     def fit(self, C: float, tol: float, max_iter: int, start: Array | None = None) -> Answer:
         """The answer for C, from coefficients (classes, n + 1) with intercepts, or from 0."""
-        if self.l1_ratio == 0 and self.classes * self.X.shape[1] > MOST_DENSE:
-            return self._by_loop(C, tol, max_iter, start)
         glm = describe(
             self.X, self.numbers, "softmax", l1=self.l1_ratio / C, l2=(1 - self.l1_ratio) / C,
-            sample_weight=self.w, intercept=self.fit_intercept, options={"classes": self.classes},
+            lower=0.0 if self.positive else -np.inf, sample_weight=self.w,
+            intercept=self.fit_intercept, options={"classes": self.classes},
         )  # fmt: skip
         x0 = None
         if start is not None:
             x0 = np.concatenate([start[:, :-1].ravel(), start[:, -1] * self.fit_intercept])
-        answer = solve_glm(glm, x0, Limits(tol, max_iter))
+        answer = solve(glm, x0, Limits(aim(tol), max_iter))
+        if answer.status[0] == 1 and np.isinf(answer.gap[0]):
+            # Where no gap exists, violations of the optimality conditions have to meet `tol` alone.
+            x0 = np.concatenate([answer.x[0], np.ravel(answer.intercept[0] * self.fit_intercept)])
+            answer = solve(glm, x0, Limits(tol, max_iter))
         warn_unless_solved(answer, tol, stacklevel=4)
-        return answer
+        if np.isfinite(C) or self.positive:
+            return answer
+        # What is added to the coefficients of all classes changes nothing without a penalty: as in
+        # scikit-learn their means are 0.
+        coef = answer.x.reshape(1, self.classes, -1)
+        return replace(answer, x=(coef - coef.mean(axis=1, keepdims=True)).reshape(1, -1))
 
     def coefficients(self, answer: Answer) -> tuple[Any, Array]:
         """coef (C, n), in the precision of X, and intercept (C,)."""
@@ -53,8 +56,3 @@ class Multinomial:
     def gap(self, answer: Answer, C: float) -> float:
         """The duality gap of scikit-learn's objective; of the loss alone where C is infinite."""
         return float(answer.gap[0]) * (C if np.isfinite(C) else 1.0)
-
-    def _by_loop(self, C: float, tol: float, max_iter: int, start: Array | None) -> Answer:
-        from proxlearn.sklearn.multinomial_loop import fit
-
-        return fit(self, C, tol, max_iter, start)

@@ -2,6 +2,7 @@
 
 import numbers
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,12 @@ from proxlearn.sklearn.fitting import (
     require_at_least,
     require_ratio,
     warn_unless_solved,
+)
+from proxlearn.sklearn.tasks import Tasks
+
+NO_GRID = (
+    "Automatic alpha grid generation is not supported for l1_ratio=0. Please supply a grid by "
+    "providing your estimator with the appropriate `alphas=` argument."
 )
 
 
@@ -48,7 +55,8 @@ def enet_path(
     Parameters
     ----------
     X : array or sparse matrix (m, n)
-    y : array (m,)
+    y : array (m,) or (m, T)
+        One target, or several, whose coefficients share their columns (`MultiTaskElasticNet`).
     l1_ratio : float, default=0.5
         Share of the l1 norm in the penalty, from 0 to 1.
     eps : float, default=1e-3
@@ -56,7 +64,7 @@ def enet_path(
     alphas : int or array, default=100
         Number of values from the smallest alpha whose coefficients are all 0 down to `eps` times
         that, or the values.
-    coef_init : array (n,), optional
+    coef_init : array (n,) or (T, n), optional
         Coefficients from which the first problem starts.
     return_n_iter : bool, default=False
         Whether the numbers of working sets are returned too.
@@ -79,7 +87,7 @@ def enet_path(
     -------
     alphas : array (K,)
         The values of alpha, largest first.
-    coefs : array (n, K)
+    coefs : array (n, K) or (T, n, K)
         The coefficients.
     dual_gaps : array (K,)
         Upper bounds on the distances of the objectives to their minima.
@@ -105,7 +113,11 @@ def enet_path(
         X = check_array(X, accept_sparse="csc", dtype=FLOATS)
         y = check_array(y, ensure_2d=False, dtype=FLOATS)
     if y.ndim != 1:
-        raise InputError(f"y has shape {y.shape}; expected (m,), a single target")
+        options = {"eps": eps, "alphas": alphas, "coef_init": coef_init, "positive": positive}
+        found = _several_targets(
+            X, y, l1_ratio, sample_weight, Limits(tol, int(max_iter)), **options
+        )
+        return found if return_n_iter else found[:3]
     grid = alpha_grid(X, y, sample_weight, l1_ratio, False, eps, alphas, positive)
     m = X.shape[0]
     glm = describe(
@@ -121,13 +133,38 @@ def enet_path(
     return grid, coefs, gaps
 
 
+def _several_targets(
+    X: Any, Y: Array, l1_ratio: float, sample_weight: Any, limits: Limits, *,
+    eps: float, alphas: Any, coef_init: Any, positive: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    """alphas, coefs (T, n, K), gaps and iterations of the path of `MultiTaskElasticNet`."""
+    if positive:
+        raise InputError("positive=True is not allowed for multi-output (y.ndim != 1)")
+    m, n = X.shape
+    tasks = Tasks(X, Y, np.ones(m) if sample_weight is None else np.asarray(sample_weight), False)
+
+    def top() -> float:
+        if l1_ratio == 0:
+            raise InputError(NO_GRID)
+        return float(tasks.largest_level() / (m * l1_ratio))
+
+    grid = falling_grid(alphas, eps, top)
+    aimed = replace(limits, tol=aim(limits.tol) if grid.all() else limits.tol)
+    levels, l2s = m * l1_ratio * grid, m * (1.0 - l1_ratio) * grid
+    answers = list(tasks.path(levels, l2s, aimed, coef_init))
+    warn_unless_solved(answers, limits.tol, stacklevel=4)
+    coefs = np.stack([answer.x.reshape(-1, n) for answer in answers], axis=-1)
+    gaps = np.array([answer.gap[0] / m for answer in answers])
+    return grid, coefs, gaps, [int(answer.iterations[0]) for answer in answers]
+
+
 def lasso_path(X: Any, y: Any, **options: Any) -> tuple[Any, ...]:
     """Coefficients of a LASSO without intercept, for falling values of alpha.
 
     Parameters
     ----------
     X : array or sparse matrix (m, n)
-    y : array (m,)
+    y : array (m,) or (m, T)
     **options
         Those of `enet_path`; `l1_ratio` is 1.
 
@@ -161,10 +198,7 @@ def alpha_grid(
 
     def top() -> float:
         if l1_ratio == 0:
-            raise InputError(
-                "Automatic alpha grid generation is not supported for l1_ratio=0. Please supply a "
-                "grid by providing your estimator with the appropriate `alphas=` argument."
-            )
+            raise InputError(NO_GRID)
         return largest_push(X, y, w, fit_intercept, positive, weights) / l1_ratio
 
     return falling_grid(alphas, eps, top)

@@ -70,17 +70,21 @@ class RegressorCV(LeastSquaresRegressor):
         """
         limits_of(self)
         ratios = self._ratios()
+        splitting, _ = routed(self, "fit", sample_weight, params)
         X, y = validated(self, X, y, y_numeric=True, multi_output=True)
         y = writable(np.asarray(y, dtype=np.float64))
+        targets = self._targets(y)
         w = sample_weights(sample_weight, X.shape[0])
-        splitting, _ = routed(self, "fit", sample_weight, params)
         folds = split(self.cv, X, y, splitting)
         penalties = [self._penalty(X.shape[1], ratio) for ratio in ratios]
-        targets = y[None] if y.ndim == 1 else np.ascontiguousarray(y.T)
         chosen = [self._choose(X, target, w, folds, ratios, penalties) for target in targets]
         self._describe_choices(chosen, ratios)
         rows = [times(choice.alpha, penalties[choice.place]) for choice in chosen]
         return self._fit(X, y, w, _stacked(rows, X.shape[1]))
+
+    def _targets(self, y: Array) -> Any:
+        """The targets, each of which gets its own alpha."""
+        return y[None] if y.ndim == 1 else np.ascontiguousarray(y.T)
 
     def _choose(
         self,

@@ -38,5 +38,6 @@ def routed(
         given = {"sample_weight": sample_weight}
     parts = process_routing(estimator, method, **given, **params)
     split = parts["splitter"]["split"] if method == "fit" else {}
-    score = parts["scorer"]["score"] if "scorer" in parts else {}
+    scorer = parts.get("scorer")
+    score = {} if scorer is None else scorer["score"]
     return split, {name: value for name, value in score.items() if value is not None}
