@@ -3,16 +3,18 @@
     python benchmarks/scale.py                all measurements
     python benchmarks/scale.py --only cores   one of: cores, scheduler, work
 
-`cores` compares `solve-batch` on a LocalCluster with the same chunks in a loop in one process. The
-loop and the cluster take turns, each is measured `--repeats` times, and the least overhead
-counts: other work on the machine can only add to it. `scheduler` has 64 workers whose work is a
+`cores` compares `solve-batch` on a LocalCluster of one and two workers with the same chunks in a
+plain loop, in as many processes; the cluster writes files of results and the loop does not. They
+take turns, `--repeats` times. `scheduler` has 64 workers whose work is a
 sleep, all in the process of the scheduler. `work` is what a problem costs on one core.
 """
 
 import argparse
+import multiprocessing
 import os
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -30,10 +32,10 @@ def problems(folder, seconds, chunks):
     """A file of LASSO problems that share A, with chunks of about so many seconds; and the size."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((64, 256)) / 8
-    some = rng.standard_normal((400, 64))
+    some = rng.standard_normal((2000, 64))
     settings, shared = Settings("lasso"), SharedMatrix.of(A, None)
     best = min(timed(lambda: one(settings, shared, some, 10**6)) for _ in range(3))
-    size = max(2, round(400 * seconds / best))
+    size = max(2, round(len(some) * seconds / best))
     path = Path(folder) / "problems.npz"
     np.savez(path, kind="lasso", A=A, b=rng.standard_normal((size * chunks, 64)), lam=0.3)
     return path, size
@@ -50,49 +52,67 @@ def timed(function, clock=time.process_time):
     return clock() - began
 
 
-def loop(path, size):
-    """The same chunks in a plain loop, without Dask and without files of results."""
+def loop(path, size, first=0, step=1):
+    """Every `step`-th chunk in a plain loop, without Dask and without files of results.
+
+    Returns the processor time of this process.
+    """
+    began = time.process_time()
     source = read_source(path, None, {})
-    for start in range(0, source.count, size):
+    for start in range(first * size, source.count, step * size):
         stop = min(start + size, source.count)
         arrays = source.arrays(start, stop, None)
         solve_chunk(Settings("lasso"), arrays, source.own, stop - start, source.count)
+    return time.process_time() - began
+
+
+def loops(pool, path, size, count):
+    """Processor and elapsed time of the plain loop in so many processes at once."""
+    began = time.perf_counter()
+    cpu = sum(pool.map(loop, [path] * count, [size] * count, range(count), [count] * count))
+    return np.array([cpu, time.perf_counter() - began])
+
+
+def on_dask(client, path, size, out):
+    """Processor and elapsed time of the same chunks on a cluster, with files of results."""
+    job = Batches.of(str(path), out, chunk=size)
+    cpu, began = cpu_of(client), time.perf_counter()
+    job.run(client)
+    elapsed = time.perf_counter() - began
+    return np.array([cpu_of(client) - cpu, elapsed])
 
 
 def cpu_of(client):
-    """Processor seconds of all workers and of this process, with the scheduler."""
+    """Processor seconds of all workers and of this process, with client and scheduler."""
     times = client.run(lambda: sum(os.times()[:2]))
     return sum(times.values()) + sum(os.times()[:2])
 
 
 def cores(seconds, chunks, repeats):
     """Overhead in processor time and in elapsed time, with one and with two workers."""
+    spawn = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
         path, size = problems(folder, seconds, chunks)
-        found = {}
         for workers in (1, 2):
-            with connected(None, workers) as client:
-                warm = Batches.of(str(path), f"{folder}/warm-{workers}", chunk=size)
-                warm.run(client)  # imports, and the Gram matrix of A in each worker
+            with (
+                connected(None, workers) as client,
+                ProcessPoolExecutor(workers, mp_context=spawn) as pool,
+            ):
+                loops(pool, path, size, workers)  # imports, and the Gram matrix of A
+                on_dask(client, path, size, f"{folder}/warm-{workers}")
+                alone, dask = [], []
                 for repeat in range(repeats):
-                    alone = [time.process_time(), time.perf_counter()]
-                    loop(path, size)
-                    alone = [time.process_time() - alone[0], time.perf_counter() - alone[1]]
-                    job = Batches.of(str(path), f"{folder}/out-{workers}-{repeat}", chunk=size)
-                    cpu, began = cpu_of(client), time.perf_counter()
-                    job.run(client)
-                    elapsed, cpu = time.perf_counter() - began, cpu_of(client) - cpu
-                    found.setdefault(workers, []).append(
-                        (cpu / alone[0] - 1, elapsed * workers / alone[1] - 1, alone[0] / chunks)
-                    )
-    for workers, rows in found.items():
-        cpu, elapsed, each = (min(row[i] for row in rows) for i in range(3))
-        print(
-            f"{workers} worker{'s' if workers > 1 else ''}: {chunks} chunks of {size} problems, "
-            f"{each:.2f} s each in a loop; overhead {100 * cpu:.1f}% of processor time, "
-            f"{100 * elapsed:.1f}% of elapsed time (least of {repeats})",
-            flush=True,
-        )
+                    alone.append(loops(pool, path, size, workers))
+                    dask.append(on_dask(client, path, size, f"{folder}/{workers}-{repeat}"))
+            ratios = 100 * (np.array(dask) / np.array(alone) - 1)
+            (cpu, elapsed), (least, _) = np.median(ratios, 0), ratios.min(0)
+            each = np.median(alone, 0)[0] / chunks
+            print(
+                f"{workers} worker{'s' if workers > 1 else ''}: {chunks} chunks of {size} problems,"
+                f" {each:.2f} s each in a loop; overhead {cpu:.1f}% of processor time (median of "
+                f"{repeats}, least {least:.1f}%), {elapsed:.1f}% of elapsed time",
+                flush=True,
+            )
 
 
 def rest(seconds):
