@@ -26,8 +26,8 @@ PREFIX = ".unfinished-"
 """Names of files that a writer has not finished."""
 
 LEVEL = -5
-"""How hard Zstandard tries: x of 12 MB with a fifth of non-zeros takes 9 ms and 3.3 MB, against 20 ms
-and 2.7 MB with level 1 (2026-11, one core)."""
+"""How hard Zstandard tries: x of 12 MB with a fifth of non-zeros takes 9 ms and 3.3 MB, against
+20 ms and 2.7 MB with level 1 (2026-11, one core)."""
 
 
 @dataclass(frozen=True)
