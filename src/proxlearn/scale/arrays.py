@@ -71,7 +71,7 @@ def solve_on_cluster(problems: Problems, size: int, client: Any) -> Results:
             for c in left
         )
         again = []
-        for place, found in run_each(client, solve_part, calls):
+        for place, found in run_each(client, solve_part, calls, heavy=True):
             start, stop = left[place]
             if isinstance(found, Lost):
                 if found.killed:

@@ -16,6 +16,9 @@ AHEAD, LEAST_AHEAD = 4, 32
 """Tasks that the scheduler is given ahead: so many a thread and so many more. It never holds those
 of a billion problems at once."""
 
+HEAVY_AHEAD = 2
+"""Tasks a thread that are given ahead if they carry arrays, which the scheduler holds meanwhile."""
+
 PACE = 0.2
 """Seconds in which the results of tasks are collected before they are fetched."""
 
@@ -113,13 +116,16 @@ class Lost:
 
 
 def run_each(
-    client: Any, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
+    client: Any,
+    function: Callable[..., Any],
+    calls: Iterable[tuple[Any, ...]],
+    heavy: bool = False,
 ) -> Iterator[tuple[int, Any]]:
     """Run ``function(*call)`` on the cluster for every call; yields places and results as they end.
 
     An exception of the function is raised here. Tasks that are left are cancelled when the
     generator is closed. Tasks are sent and results fetched many at a time, since each message
-    costs the scheduler about as much as a task.
+    costs the scheduler about as much as a task; `heavy` ones carry arrays, and fewer are sent.
     """
     waiting = enumerate(calls)
     places: dict[Any, int] = {}
@@ -129,7 +135,7 @@ def run_each(
         while True:
             if time.monotonic() - looked > LOOK:
                 threads, looked = _threads(client), time.monotonic()
-            most = AHEAD * threads + LEAST_AHEAD
+            most = HEAVY_AHEAD * threads + 1 if heavy else AHEAD * threads + LEAST_AHEAD
             if len(places) <= most / 2:
                 batch = list(islice(waiting, most - len(places)))
                 for future, place in _sent(client, function, batch):
@@ -150,10 +156,13 @@ def _sent(
     client: Any, function: Callable[..., Any], batch: list[tuple[int, tuple[Any, ...]]]
 ) -> Iterable[tuple[Any, int]]:
     """Give calls to the scheduler, all in one message; their futures with their places."""
+    from dask import config
+
     if not batch:
         return ()
     columns = zip(*(call for _, call in batch), strict=True)
-    futures = client.map(function, *columns, pure=False)
+    with config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+        futures = client.map(function, *columns, pure=False)
     return [(future, place) for future, (place, _) in zip(futures, batch, strict=True)]
 
 
