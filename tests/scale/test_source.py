@@ -131,7 +131,7 @@ BAD = {
     "b too many": ({"b": np.ones((4, 8))}, "A has 5 and b has 4 problems"),
     "lam too many": ({"lam": np.ones(3)}, "lam has 3 problems; expected as many, or one"),
     "lam a matrix": ({"lam": np.ones((5, 2))}, r"lam has shape \(5, 2\)"),
-    "none": ({"A": np.ones((0, 8, 16)), "b": np.ones((0, 8))}, "holds no problems"),
+    "none": ({"A": np.ones((0, 8, 16)), "b": np.ones((0, 8))}, "hold no problems"),
     "text": ({"b": np.full((5, 8), "1")}, "b has dtype <U1; expected real numbers"),
     "objects": ({"b": np.full((5, 8), None)}, "b has dtype object"),
     "softmax": ({"kind": "softmax"}, "'softmax' needs classes too"),

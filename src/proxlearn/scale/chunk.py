@@ -74,10 +74,6 @@ class Settings:
             raise unknown("dtype", self.dtype, names.DTYPES)
         check_limits(self.tol, self.max_iter)
 
-    def width(self, columns: int, classes: int | None) -> int:
-        """The length of x, for A with so many columns."""
-        return columns * (classes or 1)
-
 
 @dataclass
 class SharedMatrix:

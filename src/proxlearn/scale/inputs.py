@@ -12,6 +12,8 @@ from proxlearn.errors import InputError
 from proxlearn.scale.chunk import AXES, SHARED, Settings
 from proxlearn.scale.sizes import Size
 
+HINTS = {"A": "(m, n) or (B, m, n)", "b": "rows of a batch, (B, m)"}
+
 
 @dataclass(frozen=True)
 class Problems:
@@ -39,22 +41,10 @@ class Problems:
                 raise InputError(f"{settings.kind!r} problems were given {name}; leave it out")
         lazy = any(is_dask(value) for value in given.values())
         arrays = {k: v if is_dask(v) or _is_sparse(v) else np.asarray(v) for k, v in given.items()}
-        counts = {k: v.shape[0] for k, v in arrays.items() if _has_problems(k, v)}
-        if len(set(counts.values()) - {1}) > 1:
-            said = " and ".join(f"{k} has {v}" for k, v in counts.items())
-            raise InputError(f"{said} problems; expected as many, or one")
-        count = max(counts.values(), default=1)
-        if count != count:
-            raise InputError("b has chunks of unknown size; call b.compute_chunk_sizes() first")
-        if 0 in counts.values():
-            raise InputError("the arrays hold no problems; give at least one")
-        own = frozenset(k for k, v in counts.items() if v == count and count > 1)
-        arrays = {k: v[0] if k in counts and k not in own else v for k, v in arrays.items()}
-        shape, rows = arrays["A"].shape, arrays["b"].shape
-        if 0 in shape[-2:]:
-            raise InputError(f"A has shape {shape}; expected at least one row and one column")
-        if shape[-2] != rows[-1]:
-            raise InputError(f"A has shape {shape} and b {rows}; expected (B, {shape[-2]}) for b")
+        count, own = fitted({name: value.shape for name, value in arrays.items()})
+        for name, value in arrays.items():
+            if value.ndim == AXES[name] and name not in own:
+                arrays[name] = value[0]
         return cls(settings, arrays, own, count, lazy)
 
     @property
@@ -65,9 +55,7 @@ class Problems:
     @property
     def precision(self) -> str:
         """That of x."""
-        dtype = np.dtype(self.arrays["A"].dtype)
-        own = "float32" if dtype.kind == "f" and dtype.itemsize <= 4 else "float64"
-        return self.settings.dtype or own
+        return self.settings.dtype or precision_of(np.dtype(self.arrays["A"].dtype))
 
     @property
     def size(self) -> Size:
@@ -94,15 +82,38 @@ def _plain(name: str, value: Any) -> Any:
     return int(value) if name == "classes" else value
 
 
-def _has_problems(name: str, value: Any) -> bool:
-    """Whether an array has an axis for problems; refuses one with a wrong number of axes."""
-    if _is_sparse(value):
-        return False
-    allowed = {AXES[name] - 1} if name in SHARED else {AXES[name] - 1, AXES[name]}
-    if value.ndim not in allowed:
-        hint = "(m, n) or (B, m, n)" if name == "A" else "one for all, or one a problem"
-        raise InputError(f"{name} has shape {value.shape}; expected {hint}")
-    return bool(value.ndim == AXES[name])
+def fitted(shapes: dict[str, tuple[int, ...]], where: str = "") -> tuple[int, frozenset[str]]:
+    """The number of problems, and the names of the arrays that have an entry for each of them.
+
+    Refuses shapes that do not fit together, with a line that begins with `where`.
+    """
+    counts = {}
+    for name, shape in shapes.items():
+        if len(shape) not in (AXES[name] - 1, AXES[name] - (name in SHARED)):
+            hint = HINTS.get(name, "one for all, or one a problem")
+            raise InputError(f"{where}{name} has shape {shape}; expected {hint}")
+        if len(shape) == AXES[name]:
+            counts[name] = shape[0]
+    if any(count != count for count in counts.values()):
+        raise InputError("b has chunks of unknown size; call b.compute_chunk_sizes() first")
+    A, b = shapes["A"], shapes["b"]
+    if 0 in A[-2:]:
+        raise InputError(f"{where}A has shape {A}; expected at least one row and one column")
+    if A[-2] != b[-1]:
+        raise InputError(f"{where}A has shape {A} and b {b}; expected (B, {A[-2]}) for b")
+    several = {name: count for name, count in counts.items() if count != 1}
+    if len(set(several.values())) > 1:
+        given = " and ".join(f"{name} has {count}" for name, count in several.items())
+        raise InputError(f"{where}{given} problems; expected as many, or one")
+    count = next(iter(several.values()), 1)
+    if count == 0:
+        raise InputError(f"{where}the arrays hold no problems; give at least one")
+    return count, frozenset(several)
+
+
+def precision_of(dtype: np.dtype[Any]) -> str:
+    """That of the answers: the one of A."""
+    return "float32" if dtype.kind == "f" and dtype.itemsize <= 4 else "float64"
 
 
 def is_dask(value: Any) -> bool:

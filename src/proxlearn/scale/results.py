@@ -25,6 +25,10 @@ from proxlearn.scale.chunk import FIELDS, Array, Results
 PREFIX = ".unfinished-"
 """Names of files that a writer has not finished."""
 
+LEVEL = -5
+"""How hard Zstandard tries: x of 12 MB with a fifth of non-zeros takes 9 ms and 3.3 MB, against
+20 ms and 2.7 MB with level 1 (2026-11, one core)."""
+
 
 @dataclass(frozen=True)
 class Field:
@@ -52,7 +56,7 @@ class Field:
             chunks=self.chunks,
             dtype=self.dtype,
             fill_value=self.fill,
-            compressors=[ZstdCodec(level=1), Crc32cCodec()],
+            compressors=[ZstdCodec(level=LEVEL), Crc32cCodec()],
             chunk_key_encoding={"name": "v2", "separator": "."},
         )
 
@@ -185,9 +189,11 @@ def _encoded(item: Field, values: Array) -> bytes:
     """The file of a chunk with these values, as zarr writes it: Zstandard, then CRC32C."""
     from numcodecs import Zstd
 
-    whole = np.full(item.chunks, item.fill, dtype=item.little_endian)
-    whole[: len(values)] = values
-    content = bytes(Zstd(level=1).encode(whole.tobytes()))
+    whole = np.ascontiguousarray(values, dtype=item.little_endian)
+    if whole.shape != item.chunks:  # the last chunk
+        whole = np.full(item.chunks, item.fill, dtype=item.little_endian)
+        whole[: len(values)] = values
+    content = bytes(Zstd(level=LEVEL).encode(whole))
     return content + _checksum(content)
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from proxlearn.core.glm import STATUSES
 from proxlearn.errors import InputError, needing_dask
+from proxlearn.scale.arrays import solve_lazily, solve_on_cluster, solve_on_threads
 from proxlearn.scale.chunk import Settings, kind_of
 from proxlearn.scale.cluster import connected
-from proxlearn.scale.eager import solve_on_cluster, solve_on_threads
 from proxlearn.scale.inputs import Problems
 from proxlearn.scale.sizes import advise, memory_of_thread
 from proxlearn.solving.exact import workers as processors
@@ -165,8 +165,6 @@ def _solve_arrays(
     threads = processors(workers) if client is None else sum(client.nthreads().values())
     memory = memory_of_thread(client, threads)
     if problems.lazy:
-        from proxlearn.scale.lazy import solve_lazily
-
         return Batch(**solve_lazily(problems, chunk, threads, memory, client))
     size = chunk or problems.size.choose(problems.count, threads)
     advise(problems.size.check(min(size, problems.count), problems.count, memory))

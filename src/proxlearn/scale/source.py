@@ -12,10 +12,9 @@ import scipy.sparse
 from proxlearn import names
 from proxlearn.errors import InputError, unknown
 from proxlearn.files import MOSTLY_EMPTY, Array
-from proxlearn.scale.chunk import AXES, SHARED, SharedMatrix
-from proxlearn.scale.npy_store import open_npy
-from proxlearn.scale.npz_store import open_npz
-from proxlearn.scale.store import Header, Store
+from proxlearn.scale.chunk import AXES, SharedMatrix
+from proxlearn.scale.inputs import fitted, precision_of
+from proxlearn.scale.stores import Header, Store, open_npy, open_npz
 from proxlearn.scale.zarr_store import is_zarr, open_zarr
 
 PARTS = ("A_data", "A_indices", "A_indptr", "A_shape")
@@ -29,6 +28,8 @@ class Source:
     store: Store
     kind: str
     count: int
+    own: frozenset[str]
+    """Names of the arrays that have an entry a problem."""
     headers: dict[str, Header]
     """Arrays of the problems; that of a sparse A has the shape of the matrix."""
     numbers: dict[str, float]
@@ -49,12 +50,6 @@ class Source:
         return hashlib.sha256(json.dumps(whole).encode()).hexdigest()
 
     @property
-    def own(self) -> frozenset[str]:
-        """Names of the arrays that have an entry a problem."""
-        shapes = {name: header.shape for name, header in self.headers.items()}
-        return frozenset(k for k, v in shapes.items() if len(v) == AXES[k] and v[0] != 1)
-
-    @property
     def width(self) -> int:
         """The length of x."""
         classes = self._whole("classes") if "classes" in {*self.headers, *self.numbers} else 1
@@ -70,8 +65,7 @@ class Source:
     @property
     def precision(self) -> str:
         """That of A: float32 or float64."""
-        dtype = self.headers["A"].dtype
-        return "float32" if dtype.kind == "f" and dtype.itemsize <= 4 else "float64"
+        return precision_of(self.headers["A"].dtype)
 
     def arrays(self, start: int, stop: int, dtype: str | None) -> dict[str, Any]:
         """What `solve_chunk` takes for the problems start, ..., stop - 1."""
@@ -128,7 +122,8 @@ def read_source(path: Path, kind: str | None, numbers: dict[str, float]) -> Sour
     numbers = {**numbers, **{name: v for name, v in store.numbers.items() if AXES.get(name) == 1}}
     takes = _check_names(path, held, headers, numbers)
     used = {name: v for name, v in numbers.items() if name in takes and name not in headers}
-    return Source(store, held, _count(path, headers), headers, used, sparse)
+    count, own = fitted({name: header.shape for name, header in headers.items()}, f"{path}: ")
+    return Source(store, held, count, own, headers, used, sparse)
 
 
 def _open(path: Path) -> Store:
@@ -188,28 +183,3 @@ def _check_names(
         if name not in takes:
             raise InputError(f"{path} holds {name}; '{kind}' takes {', '.join(takes)}")
     return takes
-
-
-def _count(path: Path, headers: dict[str, Header]) -> int:
-    """B, and every array has an entry for each of the B problems, or one for all."""
-    counts = {}
-    for name, header in headers.items():
-        most = AXES[name] - (name in SHARED)
-        if len(header.shape) not in (AXES[name] - 1, most):
-            hint = "as rows of a batch (B, m)" if name == "b" else "one for all or one a problem"
-            raise InputError(f"{path}: {name} has shape {header.shape}; expected {hint}")
-        if len(header.shape) == AXES[name]:
-            counts[name] = header.shape[0]
-    A, b = headers["A"].shape, headers["b"].shape
-    if 0 in A[-2:]:
-        raise InputError(f"{path}: A has shape {A}; expected at least one row and one column")
-    if A[-2] != b[-1]:
-        raise InputError(f"{path}: A has shape {A} and b {b}; expected (B, {A[-2]}) for b")
-    several = {name: count for name, count in counts.items() if count != 1}
-    if len(set(several.values())) > 1:
-        given = " and ".join(f"{name} has {count}" for name, count in several.items())
-        raise InputError(f"{path}: {given} problems; expected as many, or one")
-    B = next(iter(several.values()), 1)
-    if B == 0:
-        raise InputError(f"{path} holds no problems; give at least one")
-    return B

@@ -18,7 +18,7 @@ import numpy as np
 
 from proxlearn.errors import InputError
 from proxlearn.files import LIMIT, Array, one_line
-from proxlearn.scale.store import Header
+from proxlearn.scale.stores import Header
 
 CODECS = (
     *("bytes", "transpose", "sharding_indexed", "shuffle", "delta"),

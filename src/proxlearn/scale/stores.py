@@ -1,17 +1,125 @@
-"""Problems in an .npz file: its headers, and slices of its arrays without reading the rest."""
+"""Files that hold arrays of problems: an .npz file, or a folder of .npy files.
+
+Headers are read and checked at once, and arrays slice by slice. `zarr_store` is the third way.
+"""
 
 import math
+import os
 import struct
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Protocol
 
 import numpy as np
 
 from proxlearn.errors import InputError
-from proxlearn.files import Array, read_matrix
-from proxlearn.scale.store import Header, read_header
+from proxlearn.filenames import reason
+from proxlearn.files import LONGEST, Array, read_matrix
+
+
+@dataclass(frozen=True)
+class Header:
+    """Shape and type of an array."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+def read_header(path: Path, name: str, stream: IO[bytes], size: int) -> tuple[Header, bool, int]:
+    """The header of an array in NumPy's format, whether it is in Fortran order, and its length.
+
+    `size` is that of the whole array with its header.
+    """
+    try:
+        version = np.lib.format.read_magic(stream)
+        first = version == (1, 0)
+        read = np.lib.format
+        shape, fortran, dtype = (
+            read.read_array_header_1_0(stream) if first else read.read_array_header_2_0(stream)
+        )
+    except Exception:  # NumPy lets through whatever Python's parser raises
+        raise InputError(f"{path}: {name} is no array; save the file again") from None
+    length = stream.tell()
+    if dtype.kind not in "fiub":
+        raise InputError(f"{path}: {name} has dtype {dtype}; expected real numbers")
+    promised = math.prod(shape) * dtype.itemsize
+    negative = min(shape, default=0) < 0
+    if negative or promised != size - length or max(shape, default=0) > LONGEST:
+        raise InputError(f"{path}: {name} is truncated; save the file again")
+    return Header(shape, dtype), bool(fortran), length
+
+
+class Store(Protocol):
+    """Named arrays of real numbers; nothing but headers is read before `read`."""
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of problem that it says it holds."""
+
+    @property
+    def headers(self) -> dict[str, Header]:
+        """Its arrays."""
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """Numbers that it holds beside the arrays."""
+
+    @property
+    def content(self) -> Any:
+        """For JSON: what changes when the arrays do."""
+
+    def read(self, name: str, start: int, stop: int | None) -> Array:
+        """Entries start, ..., stop - 1 of an array, or all of it where `stop` is None."""
+
+
+@dataclass(frozen=True)
+class NpyStore:
+    """The files NAME.npy of a folder, which are mapped into memory.
+
+    Workers of one machine share the memory of such a file, which is the way for a large A.
+    """
+
+    path: Path
+    headers: dict[str, Header]
+    content: list[tuple[str, int, int]]
+    """Name, size and time of each file."""
+    kind: str | None = None
+    numbers: dict[str, float] = field(default_factory=dict)
+
+    def read(self, name: str, start: int, stop: int | None) -> Array:
+        """Entries start, ..., stop - 1 of an array, or all of it where `stop` is None."""
+        try:
+            array: Array = np.load(self.path / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{self.path}: {name} cannot be read: {reason(error)}") from None
+        if (array.shape, array.dtype) != (self.headers[name].shape, self.headers[name].dtype):
+            raise InputError(f"{self.path}: {name} has changed; start again with another output")
+        return array if stop is None else np.ascontiguousarray(array[start:stop])
+
+
+def open_npy(path: Path) -> NpyStore:
+    """The headers of the files in a folder, checked."""
+    headers, content = {}, []
+    try:
+        for file in sorted(path.glob("*.npy")):
+            size = file.stat().st_size
+            with file.open("rb") as stream:
+                headers[file.stem], _, _ = read_header(path, file.stem, stream, size)
+            content.append((file.stem, size, file.stat().st_mtime_ns))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {reason(error)}") from None
+    if not headers:
+        held = sorted(name for name in os.listdir(path) if not name.startswith("."))[:3]
+        raise InputError(
+            f"{path} is a folder with {', '.join(held) or 'nothing'} in it; expected A.npy and "
+            "b.npy in it, or in its place one .npz file or zarr group"
+        )
+    return NpyStore(path, headers, content)
 
 
 @dataclass(frozen=True)
