@@ -11,7 +11,8 @@ from proxlearn.errors import InputError, unknown
 from proxlearn.optimizers.base import SubgradientState, refuse_constraints
 from proxlearn.problem import Problem
 from proxlearn.rules.learned import Learnable
-from proxlearn.rules.lstm import STARTS, Hidden, Lstm
+from proxlearn.rules.lstm import STARTS, Lstm
+from proxlearn.rules.network import Hidden
 from proxlearn.smooth import Evaluation
 
 

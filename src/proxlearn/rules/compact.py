@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from proxlearn.core.starts import CompactSettings, CompactStart
 from proxlearn.problem import Problem
 from proxlearn.rules.learned import LearnedRule, uniform
-from proxlearn.rules.lstm import linear
+from proxlearn.rules.network import linear
 from proxlearn.scheme import Coefficients, View
 
 COORDINATE, INSTANCE = 4, 5
