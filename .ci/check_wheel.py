@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-BUILT = re.compile(r"proxlearn/core/_kernel_(\w+)\.[^/]*\.(so|pyd)")
+BUILT = re.compile(r"proxlearn/core/_(?:kernel|network)_(\w+)\.[^/]*\.(so|pyd)")
 """The compiled modules, which are in the wheel and not in git."""
 SOURCES = (".pyx", ".pxi", ".pxd", ".c", ".h", "meson.build")
 """The endings of what is in git below src and not in the wheel."""
@@ -36,7 +36,7 @@ def check_files(wheel: Path) -> list[str]:
     missing, extra = expected - names, names - built.keys() - expected
     check(not missing, f"it lacks {sorted(missing)}")
     check(not extra, f"it has {sorted(extra)}, which are not in git")
-    return sorted(built.values())
+    return sorted(set(built.values()))
 
 
 def run(*command: object, folder: Path, home: Path | None = None, **variables: str) -> str:

@@ -1,6 +1,7 @@
 """The compiled solver, built for several instruction sets; the best for this processor is loaded.
 
-``kernel`` is the extension module in use. The environment variable ``PROXLEARN_ISA`` (``v4``,
+``kernel`` is the solver's extension module in use; ``load("network")`` imports the one of learned
+rules. The environment variable ``PROXLEARN_ISA`` (``v4``,
 ``v3``, ``v2`` or ``base``) chooses one by name, for tests and measurements.
 """
 
@@ -11,8 +12,8 @@ from types import ModuleType
 from proxlearn.core.processor import supported
 
 
-def load() -> ModuleType:
-    """Import the best module that is built and runs here, or the one that PROXLEARN_ISA names."""
+def load(module: str = "kernel") -> ModuleType:
+    """Import the best build of a module that runs here, or the one that PROXLEARN_ISA names."""
     builds, wanted = supported(), os.environ.get("PROXLEARN_ISA", "")
     if wanted:
         if wanted not in builds:
@@ -22,7 +23,7 @@ def load() -> ModuleType:
             )
         builds = [wanted]
     for build in builds:
-        name = f"{__name__}._kernel_{build}"
+        name = f"{__name__}._{module}_{build}"
         try:
             return import_module(name)
         except ModuleNotFoundError as error:

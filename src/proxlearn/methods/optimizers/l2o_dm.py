@@ -11,7 +11,8 @@ from torch.nn.functional import elu
 from proxlearn.errors import unknown
 from proxlearn.methods.optimizers.learned import LearnedUpdate, NetworkSettings
 from proxlearn.methods.rules.learned import uniform
-from proxlearn.methods.rules.lstm import Hidden, Lstm, linear
+from proxlearn.methods.rules.lstm import Lstm
+from proxlearn.methods.rules.network import Hidden, Layer, run
 
 SCALE = 0.1
 """Of the network's output."""
@@ -59,8 +60,9 @@ class L2oDm(LearnedUpdate):
     def forward(self, g: Tensor, x: Tensor, k: int, memory: Hidden) -> tuple[Tensor, Hidden]:
         plain = self.settings.inputs == "plain"
         inputs = torch.stack([g, x], 1) if plain else magnitude_and_sign(g)
-        out, memory = self.cells.step(inputs, memory)
-        u = linear(self.head_weight, out, self.head_bias)[:, 0]
+        layers = [*self.cells.layers_of(), Layer("linear", (self.head_weight, self.head_bias))]
+        out, memory = run(layers, inputs, memory)
+        u = out[:, 0]
         return SCALE * (elu(u) if self.settings.output == "elu" else u), memory
 
 

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import elu
 
 from proxlearn.methods.optimizers.learned import LayeredSettings, LearnedUpdate
 from proxlearn.methods.rules.learned import uniform
-from proxlearn.methods.rules.lstm import Hidden, Lstm, linear
+from proxlearn.methods.rules.lstm import Lstm
+from proxlearn.methods.rules.network import Hidden, Layer, run
 
 SCALE, BETA = 0.1, 0.95
 """Largest step of a coordinate, and the decay of both moments."""
@@ -50,9 +50,8 @@ class RnnProp(LearnedUpdate):
         unbias = 1 - BETA ** (k + 1)
         size = (v / unbias).sqrt() + 1e-8
         inputs = torch.stack([g / size, m / unbias / size], 1)
+        layers = [*self.cells.layers_of(), Layer("linear", (self.head_weight, self.head_bias))]
         if self.settings.input_layer == "elu":
-            W = self.input_weight
-            inputs = elu(linear(W, inputs.to(W.dtype), self.input_bias))
-        out, hidden = self.cells.step(inputs, memory.hidden)
-        u = SCALE * torch.tanh(linear(self.head_weight, out, self.head_bias)[:, 0])
-        return u, Memory(m, v, hidden)
+            layers.insert(0, Layer("elu", (self.input_weight, self.input_bias)))
+        out, hidden = run(layers, inputs, memory.hidden)
+        return SCALE * torch.tanh(out[:, 0]), Memory(m, v, hidden)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from proxlearn.core.starts import CompactSettings, CompactStart
 from proxlearn.methods.rules.learned import LearnedRule, uniform
-from proxlearn.methods.rules.lstm import linear
+from proxlearn.methods.rules.network import linear
 from proxlearn.methods.scheme import Coefficients, View
 from proxlearn.problems.problem import Problem
 

@@ -12,7 +12,8 @@ from torch.nn.functional import softplus
 from proxlearn.checks import check_seed, check_size
 from proxlearn.errors import InputError, unknown
 from proxlearn.methods.rules.learned import UNITS, LearnedRule, uniform, unit_step
-from proxlearn.methods.rules.lstm import STARTS, Hidden, Lstm, linear
+from proxlearn.methods.rules.lstm import STARTS, Lstm
+from proxlearn.methods.rules.network import Hidden, Layer, run
 from proxlearn.methods.scheme import Coefficients, View
 from proxlearn.problems.penalties import Penalty
 from proxlearn.problems.problem import Problem
@@ -124,9 +125,12 @@ class RecurrentRule(LearnedRule):
         inputs = torch.stack([point, view.at.grad], 1)
         if self.settings.detach_inputs:
             inputs = inputs.detach()
-        out, hidden = self.cells.step(inputs, memory.hidden)
-        out = torch.relu(linear(self.hidden_weight, out, self.hidden_bias))
-        out = linear(self.head_weight, out, self.head_bias)
+        layers = [
+            *self.cells.layers_of(),
+            Layer("relu", (self.hidden_weight, self.hidden_bias)),
+            Layer("linear", (self.head_weight, self.head_bias)),
+        ]
+        out, hidden = run(layers, inputs, memory.hidden)
         coefficients = self._activate(out.to(view.x.dtype), memory.step, view.problem.r)
         return coefficients, Memory(hidden, memory.step)
 
