@@ -362,10 +362,12 @@ def _linear(
     axes: int = 1,
     **options: Any,
 ) -> Problem:
-    names = ("lam", "radius", "lam2", "weights", "l1_ratio", "l1_weights")
-    _check_batches(A, targets, {name: getattr(r, name, None) for name in names} | options)
     model = LinearModel(loss, A, targets, r, options)
-    single = model.batch == 1 and np.ndim(b) == axes
+    batch = model.batch
+    if batch > 1:
+        names = ("lam", "radius", "lam2", "weights", "l1_ratio", "l1_weights")
+        _check_batches(A, targets, {name: getattr(r, name, None) for name in names} | options)
+    single = batch == 1 and np.ndim(b) == axes
     return Problem.described(model, single, numpy=not (A.from_tensors or is_tensor(b)))
 
 

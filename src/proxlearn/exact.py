@@ -30,6 +30,8 @@ from proxlearn.starts import automatic_start
 Array = npt.NDArray[np.float64]
 
 BY_NUMBER = tuple(Status(name) for name in STATUSES)
+ONE_STATUS = tuple((status,) for status in BY_NUMBER)
+NUMERICAL_ERROR = STATUSES.index("NUMERICAL_ERROR")
 
 BLOCK = 2**20
 """Entries of A that are converted to float64 at a time, 8 MiB."""
@@ -84,18 +86,12 @@ def _solve_one(
     glm, first = model.glm(), None if x0 is None else first_point(problem, x0).reshape(-1)
     start = automatic_start(glm) if start is None and x0 is None else start
     x, _, objective, gap, status, iterations, passes = solve_one(glm, first, limits, start)
-    finite = math.isfinite(objective) and math.isfinite(kernel.largest_magnitude(x))
-    x = x if model.A.precision == "float64" else x.astype(np.float32)
-    return Solution(
-        x if problem.single else x[None],
-        np.array([objective]),
-        np.array([gap]),
-        (BY_NUMBER[status] if finite else Status.NUMERICAL_ERROR,),
-        np.array([iterations]),
-        np.array([math.ceil(passes)]),
-        time.perf_counter() - began,
-        engine="core",
-    )
+    if not (math.isfinite(objective) and math.isfinite(kernel.largest_magnitude(x))):
+        status = NUMERICAL_ERROR
+    x = x if glm.A.dtype.itemsize == 8 else x.astype(np.float32)
+    F, gap, count, gradients = kernel.arrays_of(objective, gap, iterations, math.ceil(passes))
+    x, seconds = x if problem.single else x[None], time.perf_counter() - began
+    return Solution.of(x, F, gap, ONE_STATUS[status], count, gradients, seconds)
 
 
 def path_exactly(
@@ -231,7 +227,7 @@ def statuses(answer: Answer) -> tuple[Status, ...]:
 def _status_numbers(answer: Answer) -> npt.NDArray[np.int8]:
     """Those of the answer, but numbers that float64 cannot hold solve nothing."""
     finite = np.isfinite(answer.objective) & np.isfinite(answer.x).all(-1)
-    return np.where(finite, answer.status, STATUSES.index("NUMERICAL_ERROR"))
+    return np.where(finite, answer.status, NUMERICAL_ERROR)
 
 
 def in_library(problem: Problem, answer: Answer) -> Answer:

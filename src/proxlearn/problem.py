@@ -46,8 +46,9 @@ class Problem:
         """The problem of a linear model with a separable penalty."""
         problem = cls.__new__(cls)
         problem.single, problem.numpy = single, numpy
-        cls._check(max(model.A.batch, len(model.b)), model.penalty.batch)
         problem.n, problem.batch = model.n, model.batch
+        if problem.batch > 1:
+            cls._check(max(model.A.batch, len(model.b)), model.penalty.batch)
         problem.__dict__["model"] = model
         return problem
 

@@ -95,8 +95,10 @@ def automatic_start(glm: Glm) -> Start | None:
     That is the rule `logistic` for logistic regressions with at least twice as many rows as
     columns in which three quarters of the columns violate their optimality conditions at 0.
     """
+    if glm.loss != "logistic" or not glm.penalty.proximal:
+        return None
     m, n = glm.A.shape[-2:]
-    if glm.loss != "logistic" or m < TALL * n or m * n < LARGE or not glm.penalty.proximal:
+    if m < TALL * n or m * n < LARGE:
         return None
     return _automatic() if np.min(glm.l1) > 0 else None
 

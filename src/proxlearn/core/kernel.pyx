@@ -8,8 +8,8 @@ cimport numpy as cnp
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.float cimport DBL_EPSILON
-from libc.math cimport INFINITY, copysign, fabs, isfinite, log, sqrt
-from libc.stdlib cimport free, realloc
+from libc.math cimport INFINITY, NAN, copysign, fabs, isfinite, log, sqrt
+from libc.stdlib cimport free, getenv, realloc
 from libc.string cimport memcpy, memmove, memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 from scipy.linalg.cython_blas cimport dgemm, dgemv, dsyrk, dtrsv
@@ -23,6 +23,7 @@ cdef extern from "maths.h" nogil:
     double dot(const double *a, const double *b, long n) noexcept
     double sum_of(const double *a, long n) noexcept
     void subtract_columns(const double *H, long ld, const double *d, long count, double *y, long n) noexcept
+    void add_four(double **a, const double *t, double *y, long n) noexcept
     void axpy(double t, const double *a, double *y, long n) noexcept
     double sparse_dot(const double *data, const int *rows, long count, const double *u) noexcept
     double survey(double *c, double *l1, double *l2, double *lower, double *upper, double *violation, double *largest, long n) noexcept
@@ -37,6 +38,10 @@ cdef extern from "maths.h" nogil:
     void multiply_flat_float(float *a, long ld, double *x, double *z, long m, long n) noexcept
     void copy_column_float(float *a, long stride, double shift, double *out, long m) noexcept
     void copy_column_double(double *a, long stride, double shift, double *out, long m) noexcept
+
+
+cdef extern from "gram.h" nogil:
+    void gram_of_columns(double **column, double *D, long m, long known, long count, double *H, long ld) noexcept
 
 
 cdef double now() noexcept nogil:
@@ -74,16 +79,43 @@ include "loop.pxi"
 include "shared.pxi"
 
 
-def largest_magnitude(array):
-    """The largest absolute value of an array of float32 or float64, contiguous in either order.
+cdef bint is_readable(array) noexcept:
+    """True for NumPy arrays of float32 or float64 whose numbers lie in one piece, in either order."""
+    return (cnp.PyArray_Check(array) and cnp.PyArray_TYPE(array) in (cnp.NPY_DOUBLE, cnp.NPY_FLOAT)
+            and (cnp.PyArray_IS_C_CONTIGUOUS(array) or cnp.PyArray_IS_F_CONTIGUOUS(array))
+            and cnp.PyArray_ISBEHAVED_RO(array))
 
-    NaN if one of its entries is NaN or infinite.
+
+def largest_magnitude(array):
+    """The largest absolute value of an array; 0 where it is empty.
+
+    NaN if one of its entries is NaN or infinite, and for what is no array of float32 or float64 that
+    is contiguous in either order.
     """
-    cdef void *entries = cnp.PyArray_DATA(array)
-    cdef Py_ssize_t count = array.size
-    if array.dtype == np.float32:
-        return largest_float(<float *> entries, count)
-    return largest_double(<double *> entries, count)
+    if not is_readable(array):
+        return NAN
+    if cnp.PyArray_TYPE(array) == cnp.NPY_FLOAT:
+        return largest_float(<float *> cnp.PyArray_DATA(array), cnp.PyArray_SIZE(array))
+    return largest_double(<double *> cnp.PyArray_DATA(array), cnp.PyArray_SIZE(array))
+
+
+def is_matrix(array):
+    """True for a NumPy array (m, n) of float32 or float64 that is contiguous in either order."""
+    return is_readable(array) and cnp.PyArray_NDIM(array) == 2
+
+
+def is_finite_vector(array, Py_ssize_t length, dtype):
+    """True for a NumPy array (length,) of this dtype whose numbers lie in one piece and are finite."""
+    if not (cnp.PyArray_CheckExact(array) and is_readable(array) and cnp.PyArray_NDIM(array) == 1 and cnp.PyArray_DIM(array, 0) == length
+            and length > 0 and array.dtype is dtype):
+        return False
+    return isfinite(largest_magnitude(array))
+
+
+def environment(bytes name):
+    """An environment variable as `os.environ` has it, which takes ten times as long; "" without it."""
+    cdef const char *value = getenv(name)
+    return "" if value == NULL else (<bytes> value).decode(errors="surrogateescape")
 
 
 def are_moderate(double low, double high, *arrays):
@@ -105,3 +137,18 @@ def are_moderate(double low, double high, *arrays):
             if (size < low and size != 0.0) or (high < size < INFINITY):
                 return False
     return True
+
+
+def arrays_of(*numbers):
+    """An array (1,) of each number: int64 of whole numbers, float64 of others."""
+    cdef cnp.npy_intp one = 1
+    arrays = []
+    for number in numbers:
+        whole = isinstance(number, int)
+        array = cnp.PyArray_SimpleNew(1, &one, cnp.NPY_INT64 if whole else cnp.NPY_DOUBLE)
+        if whole:
+            (<cnp.int64_t *> cnp.PyArray_DATA(array))[0] = number
+        else:
+            (<double *> cnp.PyArray_DATA(array))[0] = number
+        arrays.append(array)
+    return arrays

@@ -27,6 +27,13 @@ static inline void axpy(double t, const double *restrict a, double *restrict y, 
     for (long i = 0; i < n; i++) y[i] += t * a[i];
 }
 
+/* y += t_0 a_0 + ... + t_3 a_3. */
+static inline void add_four(double *const *a, const double *t, double *restrict y, long n) {
+    const double *restrict p = a[0], *restrict q = a[1], *restrict r = a[2], *restrict s = a[3];
+    const double b = t[0], c = t[1], d = t[2], e = t[3];
+    for (long i = 0; i < n; i++) y[i] += (b * p[i] + c * q[i]) + (d * r[i] + e * s[i]);
+}
+
 /* y -= sum_i d_i H_i for columns H_i of length n, which begin `ld` apart: four of them at a time. */
 static inline void subtract_columns(const double *restrict H, long ld, const double *restrict d,
                                     long count, double *restrict y, long n) {
