@@ -108,6 +108,8 @@ class Matrix:
     """True where A came as a tensor or an `Operator`: then answers are tensors."""
     largest: float | None = None
     """The largest magnitude of its entries, where the validation has found it."""
+    products: Any = None
+    """A^T b (n,) for the b that `to_matrix` was given, where the same pass has found it."""
 
     @property
     def dtype(self) -> Any:
@@ -174,11 +176,17 @@ class Matrix:
         return Matrix(values, self.shape, self.batch, self.from_tensors)
 
 
-def to_matrix(name: str, value: Any) -> Matrix:
-    """A dense array (m, n) or (B, m, n), a sparse matrix, or an object with matvec, validated."""
+def to_matrix(name: str, value: Any, b: Any = None) -> Matrix:
+    """A dense array (m, n) or (B, m, n), a sparse matrix, or an object with matvec, validated.
+
+    With a b (m,) the pass over a dense A that looks for NaN computes A^T b as well.
+    """
     if type(value) is Matrix:
         return value
     if type(value) is np.ndarray:
+        found = None if b is None else kernel.largest_and_products(value, b)
+        if found is not None:
+            return Matrix(value, value.shape, 1, False, *found)
         return _dense(name, value)
     if scipy.sparse.issparse(value):
         return _nonempty(name, Matrix(_sparse(name, value), tuple(value.shape), 1, False))

@@ -72,6 +72,19 @@ class Separable:
         weights = np.ones((1, n)) if self.weights is None else _double(self.weights)
         return weights * _double(level)[:, None]
 
+    @property
+    def uniform(self) -> tuple[float, float, float, float] | None:
+        """l1, l2, lower and upper of one instance, if all coordinates share them; no bounds."""
+        if self.lam is None or self.weights is not None or self.has_bounds:
+            return None
+        l2 = 0.0 if self.lam2 is None else float(self.lam2[0])
+        return float(self.lam[0]), l2, -np.inf, np.inf
+
+    @property
+    def has_bounds(self) -> bool:
+        """True where there are bounds."""
+        return self.lower is not None or self.upper is not None
+
     def bounds(self, n: int) -> tuple[Any, Any]:
         """Lower and upper, each a number or (B or 1, n)."""
         low = -np.inf if self.lower is None else _double(self.lower) * np.ones(n)

@@ -22,10 +22,10 @@ from proxlearn.core.glm import (
 )
 from proxlearn.core.losses import LOSSES
 from proxlearn.core.starts import Start
-from proxlearn.description import LinearModel
+from proxlearn.description import LinearModel, Separable
 from proxlearn.problem import Problem
 from proxlearn.solution import Solution, SolutionPath, Status
-from proxlearn.starts import automatic_start
+from proxlearn.starts import automatic_start, is_started
 
 Array = npt.NDArray[np.float64]
 
@@ -83,15 +83,34 @@ def _solve_one(
     start: Start | None,
 ) -> Solution:
     """The same for one instance, without the arrays of a batch."""
-    glm, first = model.glm(), None if x0 is None else first_point(problem, x0).reshape(-1)
-    start = automatic_start(glm) if start is None and x0 is None else start
-    x, _, objective, gap, status, iterations, passes = solve_one(glm, first, limits, start)
+    found = _solve_as_given(model, limits) if x0 is None and start is None else None
+    if found is None:
+        glm, first = model.glm(), None if x0 is None else first_point(problem, x0).reshape(-1)
+        start = automatic_start(glm) if start is None and x0 is None else start
+        found = solve_one(glm, first, limits, start)
+    x, _, objective, gap, status, iterations, passes = found
     if not (math.isfinite(objective) and math.isfinite(kernel.largest_magnitude(x))):
         status = NUMERICAL_ERROR
-    x = x if glm.A.dtype.itemsize == 8 else x.astype(np.float32)
+    x = x if model.A.precision == "float64" else x.astype(np.float32)
     F, gap, count, gradients = kernel.arrays_of(objective, gap, iterations, math.ceil(passes))
     x, seconds = x if problem.single else x[None], time.perf_counter() - began
     return Solution.of(x, F, gap, ONE_STATUS[status], count, gradients, seconds)
+
+
+def _solve_as_given(model: LinearModel, limits: Limits) -> Any:
+    """Solve one problem without a `Glm`, if there is nothing to prepare; None where there is."""
+    A, r = model.A, model.penalty
+    if not isinstance(r, Separable) or A.largest is None or model.options:
+        return None
+    kind, numbers = LOSSES[model.loss], r.uniform
+    if numbers is None or is_started(model.loss, *A.shape):
+        return None
+    s = 1.0 / A.shape[0] if kind.mean else 1.0
+    b = kind.prepare(model.b[0])
+    return kernel.solve_as_given(
+        A.values, A.largest, b, kind.compiled, s, numbers, A.products,
+        limits.tol, limits.max_iter, limits.seconds,
+    )  # fmt: skip
 
 
 def path_exactly(

@@ -29,6 +29,7 @@ cdef extern from "maths.h" nogil:
     double survey(double *c, double *l1, double *l2, double *lower, double *upper, double *violation, double *largest, long n) noexcept
     void root_scaled(const double *D, const double *a, double *out, long n) noexcept
     void remove_variable(double *L, long ld, long a, long i) noexcept
+    double examine(const double *a, long ld, const double *u, double *c, long m, long n) noexcept
     double largest_float(float *a, long n) noexcept
     double largest_double(double *a, long n) noexcept
     void correlate_tall_float(float *a, long ld, double *u, double *c, long m, long n) noexcept
@@ -99,6 +100,24 @@ def largest_magnitude(array):
     return largest_double(<double *> cnp.PyArray_DATA(array), cnp.PyArray_SIZE(array))
 
 
+def largest_and_products(A, u):
+    """The largest magnitude of A (m, n) and A^T u (n,), from one pass over A in Fortran order.
+
+    None for other arrays than of float64 in that order, and where not all of it is finite.
+    """
+    cdef cnp.npy_intp n
+    cdef double largest
+    if not (is_readable(A) and cnp.PyArray_NDIM(A) == 2 and cnp.PyArray_TYPE(A) == cnp.NPY_DOUBLE
+            and cnp.PyArray_IS_F_CONTIGUOUS(A) and cnp.PyArray_DIM(A, 1) > 0
+            and is_finite_vector(u, cnp.PyArray_DIM(A, 0), A.dtype)):
+        return None
+    n = cnp.PyArray_DIM(A, 1)
+    products = cnp.PyArray_SimpleNew(1, &n, cnp.NPY_DOUBLE)
+    largest = examine(<double *> cnp.PyArray_DATA(A), cnp.PyArray_DIM(A, 0), <double *> cnp.PyArray_DATA(u),
+                      <double *> cnp.PyArray_DATA(products), cnp.PyArray_DIM(A, 0), n)
+    return (largest, products) if isfinite(largest) else None
+
+
 def is_matrix(array):
     """True for a NumPy array (m, n) of float32 or float64 that is contiguous in either order."""
     return is_readable(array) and cnp.PyArray_NDIM(array) == 2
@@ -118,25 +137,67 @@ def environment(bytes name):
     return "" if value == NULL else (<bytes> value).decode(errors="surrogateescape")
 
 
-def are_moderate(double low, double high, *arrays):
-    """True where all finite numbers are 0 or have a size from low to high.
+cdef double SMALL = 2.0**-200  # Sizes of numbers whose squares, and the products of these, stay well
+cdef double LARGE = 2.0**200   # inside the range of float64.
+MODERATE = (SMALL, LARGE)
 
-    They are given as numbers and as arrays of float64.
-    """
-    cdef Py_ssize_t i, count
-    cdef double *entries
-    cdef double size, number
+
+cdef bint are_all_moderate(const double *numbers, Py_ssize_t count) noexcept nogil:
+    """True where all finite numbers are 0 or of moderate size."""
+    cdef Py_ssize_t i
+    cdef double size
+    for i in range(count):
+        size = fabs(numbers[i])
+        if (size < SMALL and size != 0.0) or (LARGE < size < INFINITY):
+            return False
+    return True
+
+
+def are_moderate(*arrays):
+    """The same for numbers and arrays of float64."""
+    cdef double number
     for array in arrays:
         if isinstance(array, float):
             number = array
-            entries, count = &number, 1
-        else:
-            entries, count = <double *> cnp.PyArray_DATA(array), cnp.PyArray_SIZE(array)
-        for i in range(count):
-            size = fabs(entries[i])
-            if (size < low and size != 0.0) or (high < size < INFINITY):
+            if not are_all_moderate(&number, 1):
                 return False
+        elif not are_all_moderate(<double *> cnp.PyArray_DATA(array), cnp.PyArray_SIZE(array)):
+            return False
     return True
+
+
+def solve_as_given(
+    A, double largest, b, loss, double s, tuple numbers, products, double tol, Py_ssize_t max_iter, double seconds
+):
+    """Solve one problem whose numbers need no preparation: x, and numbers as of `Single.solve`.
+
+    A (m, n) is dense with entries up to `largest`, b (m,) what the compiled class `loss` takes, s the
+    weight of every sample, and `numbers` are l1, l2, lower and upper of a separable penalty. `products`
+    may be A^T b for least squares, which saves a pass. Returns None where numbers have to be scaled first, where A or b is not of float64 in one piece, and for least squares
+    with one-sided constraints, whose dual needs a direction.
+    """
+    cdef double values[6]
+    cdef Solver solver
+    cdef Separable r
+    cdef cnp.npy_intp n
+    if not (is_readable(A) and cnp.PyArray_NDIM(A) == 2 and cnp.PyArray_TYPE(A) == cnp.NPY_DOUBLE
+            and is_readable(b) and cnp.PyArray_TYPE(b) == cnp.NPY_DOUBLE):
+        return None
+    values[0], values[1] = largest, s
+    values[2], values[3], values[4], values[5] = numbers
+    if not (are_all_moderate(values, 6) and are_all_moderate(<double *> cnp.PyArray_DATA(b), cnp.PyArray_SIZE(b))):
+        return None
+    n = cnp.PyArray_DIM(A, 1)
+    r = Separable(n, *numbers)
+    solver = Solver(Dense(A), loss(b, s), r)
+    if solver.f.quadratic and r.has_one_sided():
+        return None
+    if products is not None and solver.f.quadratic and s == 1.0:
+        solver.take_products(vector(products, n))
+    solver.solve(tol, max_iter, seconds)
+    x = cnp.PyArray_SimpleNew(1, &n, cnp.NPY_DOUBLE)
+    memcpy(cnp.PyArray_DATA(x), solver.x, n * sizeof(double))
+    return x, 0.0, solver.objective, solver.gap, solver.status, solver.iterations, solver.passes
 
 
 def arrays_of(*numbers):

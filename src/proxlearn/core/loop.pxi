@@ -69,7 +69,10 @@ cdef class Solver(Certified):
             if not isfinite(self.objective):
                 return NUMERICAL_ERROR
             if self.gap <= self.allowed(tol) and tol > 0 and self.is_exact() and self.is_feasible(tol):
-                return SOLVED
+                if not self.borrowed:
+                    return SOLVED
+                self.correlated = False  # the data may have changed since; only what is computed here proves
+                continue
             if self.norms != NULL and not self.is_exact() and self.gap <= max(self.allowed(tol), 2.0 * self.hidden_by_rounding()):
                 return MAX_ITER  # the problem itself has to be solved
             if self.iterations >= max_iter:
@@ -382,6 +385,13 @@ cdef class Solver(Certified):
         for j in range(self.r.blocks):
             count += self.score[j] > 0.0
         return count + self.members >= part * self.r.blocks
+
+    cdef void take_products(self, double *products) noexcept nogil:
+        """Take A^T b of least squares, computed before, for c at x = 0; it chooses the first working set."""
+        if self.A.k == 0:
+            self.f.differentiate(self.z)
+            memcpy(self.c, products, self.n * sizeof(double))
+            self.correlated, self.borrowed, self.spent = True, True, 1.0
 
     cdef void write(self, bint single, double tol, double *x, double *numbers) noexcept nogil:
         """Copy x, rounded to float32 if asked for, and objective, gap, status and the counts."""
