@@ -48,6 +48,9 @@ def _option(name: str) -> str:
 
 def check_limits(tol: Any, max_iter: Any, time_limit: Any = None) -> None:
     """Refuses a tolerance, a number of iterations or a time limit that no solve can keep."""
+    usual = type(tol) is float and type(max_iter) is int and time_limit is None
+    if usual and 0 <= tol <= 1 and max_iter >= 0:
+        return
     if not 0 <= _number(tol) < float("inf"):
         raise InputError(f"tol is {tol}; expected a number >= 0, such as 1e-6")
     if not (_number(max_iter) >= 0 and _number(max_iter).is_integer()):

@@ -46,7 +46,7 @@ cdef class Certified(Point):
                 for p in range(self.A.k):
                     self.g[p] = self.c[self.A.index[p]]
             self.passes += 1
-            self.correlated = True
+            self.correlated, self.borrowed = True, False
         self.objective = self.penalised_value()
         largest = self.r.survey(self.c, self.score, &self.scale)
         for p in range(self.members):

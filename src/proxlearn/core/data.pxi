@@ -5,7 +5,10 @@
 # ones, the intercept, follows the others where `intercept` is set. A itself is never copied.
 
 cdef enum:
-    ROWS = 1024  # Rows of a block of the Gram matrix: a hundred columns of it stay in the cache.
+    ROWS = 1024          # Rows of a block of the Gram matrix at most, and at least,
+    LEAST_ROWS = 192
+    BLOCK_SIZE = 98_304  # and numbers of a block, which stay in the cache: 768 KiB.
+    MOST_TILED = 300     # Columns up to which gram.h is as fast as BLAS on blocks; see there.
 
 
 cdef void *resized(void *old, size_t count, size_t size) except NULL nogil:
@@ -187,14 +190,17 @@ cdef class Dense(Data):
     cdef double *double_
     cdef Py_ssize_t ld
     cdef bint tall
-    cdef double *columns  # (k, m): the columns of the working set, centred, in float64
+    cdef bint in_place    # True where the columns of the working set are read in A itself
+    cdef double *columns  # (k, m): otherwise they are copied, centred, in float64
     cdef double *all_products  # (n, n): the Gram matrix of all columns, or NULL
-    cdef double *scaled   # (ROWS, k): rows of them, times the square root of D
+    cdef double **live_column  # (count,): where the columns of a model begin
+    cdef double *scaled   # (k, rows of a block): rows of them, times the square root of D
     cdef Py_ssize_t scaled_room
 
     def __cinit__(self, array, bint intercept=False, center=None):
         cdef void *entries = cnp.PyArray_DATA(array)
         self.columns = self.scaled = self.all_products = NULL
+        self.live_column = NULL
         self.scaled_room = 0
         self.describe(array.shape[0], array.shape[1], intercept, center)
         self.kept.append(array)
@@ -206,10 +212,12 @@ cdef class Dense(Data):
         self.double_ = <double *> entries if array.dtype == np.float64 else NULL
         if self.single == NULL and self.double_ == NULL:
             raise ValueError("the array must be float32 or float64")
+        self.in_place = self.tall and self.double_ != NULL and center is None and not intercept
 
     def __dealloc__(self):
         free(self.columns)
         free(self.scaled)
+        free(self.live_column)
 
     cdef int take_gram(self, object gram) except -1:
         cdef double[:, ::1] products = gram
@@ -221,12 +229,28 @@ cdef class Dense(Data):
         return self.all_products != NULL
 
     cdef int make_room(self, Py_ssize_t room) except -1 nogil:
-        self.columns = <double *> resized(self.columns, room * self.m, sizeof(double))
+        self.live_column = <double **> resized(self.live_column, room, sizeof(double *))
+        if not self.in_place:
+            self.columns = <double *> resized(self.columns, room * self.m, sizeof(double))
         return 0
+
+    @cython.final
+    cdef double *column(self, Py_ssize_t p) noexcept nogil:
+        """The column at position p of the working set."""
+        return self.double_ + self.index[p] * self.ld if self.in_place else self.columns + p * self.m
+
+    @cython.final
+    cdef double *block_of_all(self) noexcept nogil:
+        """All columns of the working set one after the other; NULL where they are elsewhere in A."""
+        if not self.in_place:
+            return self.columns
+        return self.double_ if is_identity(self.index, self.k) else NULL
 
     cdef int copy_columns(self, Py_ssize_t first, Py_ssize_t count) except -1 nogil:
         cdef Py_ssize_t p, i, j, start, step = 1 if self.tall else self.ld
         cdef double *out
+        if self.in_place:
+            return 0
         for p in range(first, first + count):
             j = self.index[p]
             out = self.columns + p * self.m
@@ -277,13 +301,13 @@ cdef class Dense(Data):
                 c[i * self.n + n] = total
 
     cdef void add_column(self, Py_ssize_t p, double t, double *z) noexcept nogil:
-        axpy(t, self.columns + p * self.m, z, self.m)
+        axpy(t, self.column(p), z, self.m)
 
     cdef double dot_column(self, Py_ssize_t p, double *u) noexcept nogil:
-        return dot(self.columns + p * self.m, u, self.m)
+        return dot(self.column(p), u, self.m)
 
     cdef void copy_rows(self, Py_ssize_t p, Py_ssize_t first, Py_ssize_t count, double *out) noexcept nogil:
-        memcpy(out, self.columns + p * self.m + first, count * sizeof(double))
+        memcpy(out, self.column(p) + first, count * sizeof(double))
 
     cdef void multiply(self, double *x, double *z) noexcept nogil:
         cdef Py_ssize_t i, n = self.n - self.intercept
@@ -313,23 +337,39 @@ cdef class Dense(Data):
     cdef void predict_tasks(self, double *w, Py_ssize_t tasks, double *z, double *work) noexcept nogil:
         cdef int m = self.m, k = self.k, T = tasks
         cdef double unit = 1.0, zero = 0.0
+        cdef double *block = self.block_of_all()
         if k == 0:
             memset(z, 0, self.m * tasks * sizeof(double))
+        elif block == NULL:
+            Data.predict_tasks(self, w, tasks, z, work)
         else:
-            dgemm("N", "T", &m, &T, &k, &unit, self.columns, &m, w, &T, &zero, z, &m)
+            dgemm("N", "T", &m, &T, &k, &unit, block, &m, w, &T, &zero, z, &m)
 
     cdef void predict(self, double *w, double *z) noexcept nogil:
-        cdef Py_ssize_t p
+        cdef Py_ssize_t p, held = 0
+        cdef double *column[4]
+        cdef double weight[4]
         memset(z, 0, self.m * sizeof(double))
         for p in range(self.k):
             if w[p] != 0.0:
-                axpy(w[p], self.columns + p * self.m, z, self.m)
+                column[held], weight[held] = self.column(p), w[p]
+                held += 1
+                if held == 4:
+                    add_four(column, weight, z, self.m)
+                    held = 0
+        for p in range(held):
+            axpy(weight[p], column[p], z, self.m)
 
     cdef void correlate_working(self, double *u, double *g) noexcept nogil:
         cdef int m = self.m, k = self.k, one = 1
         cdef double zero = 0.0, unit = 1.0
-        if k > 0:
-            dgemv("T", &m, &k, &unit, self.columns, &m, u, &one, &zero, g, &one)
+        cdef Py_ssize_t p
+        cdef double *block = self.block_of_all()
+        if block == NULL:
+            for p in range(self.k):
+                g[p] = dot(self.column(p), u, self.m)
+        elif k > 0:
+            dgemv("T", &m, &k, &unit, block, &m, u, &one, &zero, g, &one)
 
     cdef int gram(
         self, double *D, Py_ssize_t *live, Py_ssize_t count, Py_ssize_t known, double *H, Py_ssize_t ld
@@ -337,6 +377,7 @@ cdef class Dense(Data):
         cdef int fresh = count - known, old = known, width = ld, m = self.m
         cdef double unit = 1.0, zero = 0.0
         cdef double *row
+        cdef double *block = self.block_of_all()
         cdef Py_ssize_t p, q
         if fresh <= 0:
             return 0
@@ -345,14 +386,18 @@ cdef class Dense(Data):
                 row = self.all_products + self.index[live[q]] * self.n
                 for p in range(q + 1):
                     H[q * ld + p] = row[self.index[live[p]]]
-        elif D != NULL or not is_range(live, count):
+        elif count <= MOST_TILED:
+            for p in range(count):
+                self.live_column[p] = self.column(live[p])
+            gram_of_columns(self.live_column, D, self.m, known, count, H, ld)
+        elif D != NULL or block == NULL or not is_range(live, count):
             self.weighted_gram(D, live, count, known, H, ld)
         else:
-            dsyrk("U", "T", &fresh, &m, &unit, self.columns + known * self.m, &m, &zero,
+            dsyrk("U", "T", &fresh, &m, &unit, block + known * self.m, &m, &zero,
                   H + known * ld + known, &width)
             if known > 0:
-                dgemm("T", "N", &old, &fresh, &m, &unit, self.columns, &m,
-                      self.columns + known * self.m, &m, &zero, H + known * ld, &width)
+                dgemm("T", "N", &old, &fresh, &m, &unit, block, &m,
+                      block + known * self.m, &m, &zero, H + known * ld, &width)
         mirror(H, ld, known, count)
         return 0
 
@@ -360,7 +405,8 @@ cdef class Dense(Data):
         self, double *D, Py_ssize_t *live, Py_ssize_t count, Py_ssize_t known, double *H, Py_ssize_t ld
     ) except -1 nogil:
         """The same with weights, by blocks of rows times the square roots of their weights."""
-        cdef Py_ssize_t first = 0, rows, p, pad = min(<Py_ssize_t> ROWS, self.m) | 1
+        cdef Py_ssize_t most = max(<Py_ssize_t> LEAST_ROWS, min(<Py_ssize_t> ROWS, BLOCK_SIZE // count))
+        cdef Py_ssize_t first = 0, rows, p, pad = min(most, self.m) | 1
         cdef double *source
         cdef double unit = 1.0, beta = 0.0
         cdef int fresh = count - known, old = known, width = ld, height, stride = pad
@@ -368,10 +414,10 @@ cdef class Dense(Data):
             self.scaled = <double *> resized(self.scaled, count * pad, sizeof(double))
             self.scaled_room = count * pad
         while first < self.m:
-            rows = min(<Py_ssize_t> ROWS, self.m - first)
+            rows = min(most, self.m - first)
             height = rows
             for p in range(count):
-                source = self.columns + live[p] * self.m + first
+                source = self.column(live[p]) + first
                 if D == NULL:
                     memcpy(self.scaled + p * pad, source, rows * sizeof(double))
                 else:
@@ -382,7 +428,7 @@ cdef class Dense(Data):
                 dgemm("T", "N", &old, &fresh, &height, &unit, self.scaled, &stride,
                       self.scaled + known * pad, &stride, &beta, H + known * ld, &width)
             beta = 1.0
-            first += ROWS
+            first += rows
         return 0
 
 
@@ -659,8 +705,17 @@ cdef class Sparse(Data):
                     )
 
 
+cdef bint is_identity(Py_ssize_t *items, Py_ssize_t count) noexcept nogil:
+    """True where the items, in whatever order they may be, are 0, 1, ..., count - 1."""
+    cdef Py_ssize_t i
+    for i in range(count):
+        if items[i] != i:
+            return False
+    return True
+
+
 cdef bint is_range(Py_ssize_t *items, Py_ssize_t count) noexcept nogil:
-    """True where the items are 0, 1, ..., count - 1."""
+    """True where the items, which rise, are 0, 1, ..., count - 1."""
     return count == 0 or (items[0] == 0 and items[count - 1] == count - 1)
 
 

@@ -20,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from proxlearn.core import kernel
 from proxlearn.core.batches import active_sets_pay, solve_by_active_sets
 from proxlearn.core.losses import LOSSES
-from proxlearn.core.penalties import SEPARABLE, Groups, Simplex
+from proxlearn.core.penalties import SEPARABLE, Groups, PenaltyKind, Simplex
 from proxlearn.core.reduction import weighted_gram
 from proxlearn.core.scaling import is_moderate, moderate_rows
 from proxlearn.core.simplex import OnSimplex
@@ -129,23 +130,21 @@ def describe(
     Glm
         The problems, for `solve_glm` and `path_glm`.
     """
-    A = _layout(A)
+    A = A if kernel.is_matrix(A) else _layout(A)
     kind = LOSSES[loss]
     weights = _number_or_rows(sample_weight)
     if weights is None:
         weights = 1.0 / A.shape[-2] if kind.mean else 1.0
+    penalty: PenaltyKind = simplex or SEPARABLE
+    if groups is not None:
+        penalty = groups if isinstance(groups, Groups) else Groups(np.asarray(groups, np.intp))
     return Glm(
         A, kind.prepare(_rows(b)), loss, weights,
         _number_or_rows(l1), _number_or_rows(l2),
         _number_or_rows(lower), _number_or_rows(upper), intercept, largest,
-        {name: np.atleast_1d(value) for name, value in (options or {}).items()},
-        simplex or (SEPARABLE if groups is None else _grouped(groups)), _number_or_rows(level),
-        1 if groups is None else _grouped(groups).tasks,
+        {name: np.atleast_1d(options[name]) for name in options} if options else {},
+        penalty, _number_or_rows(level), getattr(penalty, "tasks", 1),
     )  # fmt: skip
-
-
-def _grouped(groups: Any) -> Groups:
-    return groups if isinstance(groups, Groups) else Groups(np.asarray(groups, dtype=np.intp))
 
 
 def _rows(value: Any) -> Array:
@@ -156,7 +155,7 @@ def _rows(value: Any) -> Array:
 
 def _number_or_rows(value: Any) -> Any:
     """A number as a float; vectors as rows."""
-    if value is None or isinstance(value, float):
+    if value is None or type(value) is float:
         return value
     return float(value) if np.ndim(value) == 0 else _rows(value)
 
@@ -255,7 +254,7 @@ def solve_one(
     until = math.inf if forever else time.perf_counter() + limits.seconds
     if isinstance(glm.penalty, Simplex):
         return OnSimplex(glm, 0, x0).solve(limits, until)
-    single = Single(glm, 0, x0, alone=start is None or start.part > 0)
+    single = Single(glm, 0, x0)
     if start is not None:
         single.lead(start, limits, until)
     return single.solve(limits, until)

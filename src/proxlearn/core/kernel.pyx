@@ -8,8 +8,8 @@ cimport numpy as cnp
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.float cimport DBL_EPSILON
-from libc.math cimport INFINITY, copysign, fabs, isfinite, log, sqrt
-from libc.stdlib cimport free, realloc
+from libc.math cimport INFINITY, NAN, copysign, fabs, isfinite, log, sqrt
+from libc.stdlib cimport free, getenv, realloc
 from libc.string cimport memcpy, memmove, memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 from scipy.linalg.cython_blas cimport dgemm, dgemv, dsyrk, dtrsv
@@ -23,11 +23,13 @@ cdef extern from "maths.h" nogil:
     double dot(const double *a, const double *b, long n) noexcept
     double sum_of(const double *a, long n) noexcept
     void subtract_columns(const double *H, long ld, const double *d, long count, double *y, long n) noexcept
+    void add_four(double **a, const double *t, double *y, long n) noexcept
     void axpy(double t, const double *a, double *y, long n) noexcept
     double sparse_dot(const double *data, const int *rows, long count, const double *u) noexcept
     double survey(double *c, double *l1, double *l2, double *lower, double *upper, double *violation, double *largest, long n) noexcept
     void root_scaled(const double *D, const double *a, double *out, long n) noexcept
     void remove_variable(double *L, long ld, long a, long i) noexcept
+    double examine(const double *a, long ld, const double *u, double *c, long m, long n) noexcept
     double largest_float(float *a, long n) noexcept
     double largest_double(double *a, long n) noexcept
     void correlate_tall_float(float *a, long ld, double *u, double *c, long m, long n) noexcept
@@ -37,6 +39,10 @@ cdef extern from "maths.h" nogil:
     void multiply_flat_float(float *a, long ld, double *x, double *z, long m, long n) noexcept
     void copy_column_float(float *a, long stride, double shift, double *out, long m) noexcept
     void copy_column_double(double *a, long stride, double shift, double *out, long m) noexcept
+
+
+cdef extern from "gram.h" nogil:
+    void gram_of_columns(double **column, double *D, long m, long known, long count, double *H, long ld) noexcept
 
 
 cdef double now() noexcept nogil:
@@ -74,34 +80,136 @@ include "loop.pxi"
 include "shared.pxi"
 
 
+cdef bint is_readable(array) noexcept:
+    """True for NumPy arrays of float32 or float64 whose numbers lie in one piece, in either order."""
+    return (cnp.PyArray_Check(array) and cnp.PyArray_TYPE(array) in (cnp.NPY_DOUBLE, cnp.NPY_FLOAT)
+            and (cnp.PyArray_IS_C_CONTIGUOUS(array) or cnp.PyArray_IS_F_CONTIGUOUS(array))
+            and cnp.PyArray_ISBEHAVED_RO(array))
+
+
 def largest_magnitude(array):
-    """The largest absolute value of an array of float32 or float64, contiguous in either order.
+    """The largest absolute value of an array; 0 where it is empty.
 
-    NaN if one of its entries is NaN or infinite.
+    NaN if one of its entries is NaN or infinite, and for what is no array of float32 or float64 that
+    is contiguous in either order.
     """
-    cdef void *entries = cnp.PyArray_DATA(array)
-    cdef Py_ssize_t count = array.size
-    if array.dtype == np.float32:
-        return largest_float(<float *> entries, count)
-    return largest_double(<double *> entries, count)
+    if not is_readable(array):
+        return NAN
+    if cnp.PyArray_TYPE(array) == cnp.NPY_FLOAT:
+        return largest_float(<float *> cnp.PyArray_DATA(array), cnp.PyArray_SIZE(array))
+    return largest_double(<double *> cnp.PyArray_DATA(array), cnp.PyArray_SIZE(array))
 
 
-def are_moderate(double low, double high, *arrays):
-    """True where all finite numbers are 0 or have a size from low to high.
+def largest_and_products(A, u):
+    """The largest magnitude of A (m, n) and A^T u (n,), from one pass over A in Fortran order.
 
-    They are given as numbers and as arrays of float64.
+    None for other arrays than of float64 in that order, and where not all of it is finite.
     """
-    cdef Py_ssize_t i, count
-    cdef double *entries
-    cdef double size, number
+    cdef cnp.npy_intp n
+    cdef double largest
+    if not (is_readable(A) and cnp.PyArray_NDIM(A) == 2 and cnp.PyArray_TYPE(A) == cnp.NPY_DOUBLE
+            and cnp.PyArray_IS_F_CONTIGUOUS(A) and cnp.PyArray_DIM(A, 1) > 0
+            and is_finite_vector(u, cnp.PyArray_DIM(A, 0), A.dtype)):
+        return None
+    n = cnp.PyArray_DIM(A, 1)
+    products = cnp.PyArray_SimpleNew(1, &n, cnp.NPY_DOUBLE)
+    largest = examine(<double *> cnp.PyArray_DATA(A), cnp.PyArray_DIM(A, 0), <double *> cnp.PyArray_DATA(u),
+                      <double *> cnp.PyArray_DATA(products), cnp.PyArray_DIM(A, 0), n)
+    return (largest, products) if isfinite(largest) else None
+
+
+def is_matrix(array):
+    """True for a NumPy array (m, n) of float32 or float64 that is contiguous in either order."""
+    return is_readable(array) and cnp.PyArray_NDIM(array) == 2
+
+
+def is_finite_vector(array, Py_ssize_t length, dtype):
+    """True for a NumPy array (length,) of this dtype whose numbers lie in one piece and are finite."""
+    if not (cnp.PyArray_CheckExact(array) and is_readable(array) and cnp.PyArray_NDIM(array) == 1 and cnp.PyArray_DIM(array, 0) == length
+            and length > 0 and array.dtype is dtype):
+        return False
+    return isfinite(largest_magnitude(array))
+
+
+def environment(bytes name):
+    """An environment variable as `os.environ` has it, which takes ten times as long; "" without it."""
+    cdef const char *value = getenv(name)
+    return "" if value == NULL else (<bytes> value).decode(errors="surrogateescape")
+
+
+cdef double SMALL = 2.0**-200  # Sizes of numbers whose squares, and the products of these, stay well
+cdef double LARGE = 2.0**200   # inside the range of float64.
+MODERATE = (SMALL, LARGE)
+
+
+cdef bint are_all_moderate(const double *numbers, Py_ssize_t count) noexcept nogil:
+    """True where all finite numbers are 0 or of moderate size."""
+    cdef Py_ssize_t i
+    cdef double size
+    for i in range(count):
+        size = fabs(numbers[i])
+        if (size < SMALL and size != 0.0) or (LARGE < size < INFINITY):
+            return False
+    return True
+
+
+def are_moderate(*arrays):
+    """The same for numbers and arrays of float64."""
+    cdef double number
     for array in arrays:
         if isinstance(array, float):
             number = array
-            entries, count = &number, 1
-        else:
-            entries, count = <double *> cnp.PyArray_DATA(array), cnp.PyArray_SIZE(array)
-        for i in range(count):
-            size = fabs(entries[i])
-            if (size < low and size != 0.0) or (high < size < INFINITY):
+            if not are_all_moderate(&number, 1):
                 return False
+        elif not are_all_moderate(<double *> cnp.PyArray_DATA(array), cnp.PyArray_SIZE(array)):
+            return False
     return True
+
+
+def solve_as_given(
+    A, double largest, b, loss, double s, tuple numbers, products, double tol, Py_ssize_t max_iter, double seconds
+):
+    """Solve one problem whose numbers need no preparation: x, and numbers as of `Single.solve`.
+
+    A (m, n) is dense with entries up to `largest`, b (m,) what the compiled class `loss` takes, s the
+    weight of every sample, and `numbers` are l1, l2, lower and upper of a separable penalty. `products`
+    may be A^T b for least squares, which saves a pass. Returns None where numbers have to be scaled first, where A or b is not of float64 in one piece, and for least squares
+    with one-sided constraints, whose dual needs a direction.
+    """
+    cdef double values[6]
+    cdef Solver solver
+    cdef Separable r
+    cdef cnp.npy_intp n
+    if not (is_readable(A) and cnp.PyArray_NDIM(A) == 2 and cnp.PyArray_TYPE(A) == cnp.NPY_DOUBLE
+            and is_readable(b) and cnp.PyArray_TYPE(b) == cnp.NPY_DOUBLE):
+        return None
+    values[0], values[1] = largest, s
+    values[2], values[3], values[4], values[5] = numbers
+    if not (are_all_moderate(values, 6) and are_all_moderate(<double *> cnp.PyArray_DATA(b), cnp.PyArray_SIZE(b))):
+        return None
+    n = cnp.PyArray_DIM(A, 1)
+    r = Separable(n, *numbers)
+    solver = Solver(Dense(A), loss(b, s), r)
+    if solver.f.quadratic and r.has_one_sided():
+        return None
+    if products is not None and solver.f.quadratic and s == 1.0:
+        solver.take_products(vector(products, n))
+    solver.solve(tol, max_iter, seconds)
+    x = cnp.PyArray_SimpleNew(1, &n, cnp.NPY_DOUBLE)
+    memcpy(cnp.PyArray_DATA(x), solver.x, n * sizeof(double))
+    return x, 0.0, solver.objective, solver.gap, solver.status, solver.iterations, solver.passes
+
+
+def arrays_of(*numbers):
+    """An array (1,) of each number: int64 of whole numbers, float64 of others."""
+    cdef cnp.npy_intp one = 1
+    arrays = []
+    for number in numbers:
+        whole = isinstance(number, int)
+        array = cnp.PyArray_SimpleNew(1, &one, cnp.NPY_INT64 if whole else cnp.NPY_DOUBLE)
+        if whole:
+            (<cnp.int64_t *> cnp.PyArray_DATA(array))[0] = number
+        else:
+            (<double *> cnp.PyArray_DATA(array))[0] = number
+        arrays.append(array)
+    return arrays

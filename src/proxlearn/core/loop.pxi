@@ -23,6 +23,14 @@ cdef enum:
 
 cdef double REUSE = 0.2  # A Hessian serves again while its models reduce the violations to this part.
 
+# Where most columns are in the solution, all of them join at once: their Gram matrix is needed anyway, and
+# one certificate ends the solve. That is foreseen where |c_j| is STRONG times l1_j for most columns. Measured
+# on 2026-11-18 (10,000 x 100, 4601 x 57, 569 x 30 and 351 x 33 at 0.01 and 0.001 of the largest lambda): 10 to 35%
+# less time than with growing working sets; 500 x 300 at 0.01, where 79% are strong, takes 30% more.
+cdef double STRONG = 4.0
+cdef double MOST_COLUMNS = 0.85
+cdef double TALL_GROWTH = 2.0  # New columns for each one of the support, where least squares has m >= n: up to 15% less time.
+
 
 cdef class Solver(Certified):
     """One problem f(A x) + r(x), solved from where it stands."""
@@ -61,7 +69,10 @@ cdef class Solver(Certified):
             if not isfinite(self.objective):
                 return NUMERICAL_ERROR
             if self.gap <= self.allowed(tol) and tol > 0 and self.is_exact() and self.is_feasible(tol):
-                return SOLVED
+                if not self.borrowed:
+                    return SOLVED
+                self.correlated = False  # the data may have changed since; only what is computed here proves
+                continue
             if self.norms != NULL and not self.is_exact() and self.gap <= max(self.allowed(tol), 2.0 * self.hidden_by_rounding()):
                 return MAX_ITER  # the problem itself has to be solved
             if self.iterations >= max_iter:
@@ -72,7 +83,9 @@ cdef class Solver(Certified):
             self.iterations += 1
             joined = self.grow(anticipate, &outside)
             anticipate = 1.0
-            if joined > 0:
+            if joined > 0 and self.members == self.r.blocks:
+                target, stalled = 0.1 * tol * self.scale, 0  # nothing is outside
+            elif joined > 0:
                 target, stalled = min(0.3 * outside, 0.2 * self.scale), 0
             else:
                 target = min(0.1 * tol * self.scale, 0.01 * target if target > 0 else INFINITY)
@@ -116,7 +129,10 @@ cdef class Solver(Certified):
     cdef Py_ssize_t grow(self, double anticipate, double *outside) except -1 nogil:
         """Let the blocks that violate their optimality conditions most join the working set."""
         cdef Py_ssize_t j, p, count = 0, support = 0, want
+        cdef double growth = TALL_GROWTH if self.f.quadratic and self.m >= self.n else 1.0
         outside[0] = 0.0
+        if self.members == 0 and self.needs_most():
+            return self.join_all()
         for p in range(self.A.k):
             support += self.v[p] != 0.0
         if anticipate > 1.0:
@@ -129,7 +145,7 @@ cdef class Solver(Certified):
                 self.score[count] = self.score[j]
                 self.picked[count] = j
                 count += 1
-        want = max(<Py_ssize_t> FIRST_COLUMNS, max(<Py_ssize_t> sqrt(self.n), support))
+        want = max(<Py_ssize_t> FIRST_COLUMNS, max(<Py_ssize_t> sqrt(self.n), <Py_ssize_t> (growth * support)))
         want = (want * self.r.blocks + self.n - 1) // self.n
         if count > want:
             keep_largest(self.score, self.picked, count, want)
@@ -137,6 +153,23 @@ cdef class Solver(Certified):
         sort_numbers(self.picked, count)
         self.join(count)
         return count
+
+    cdef bint needs_most(self) noexcept nogil:
+        """True where least squares with a separable penalty will have most columns in its solution."""
+        cdef Py_ssize_t j, strong = 0
+        if not (self.f.quadratic and self.m >= self.n and self.r.is_separable() and self.A.working_entries() == INFINITY):
+            return False
+        for j in range(self.n):
+            strong += self.score[j] > (1.0 - 1.0 / STRONG) * fabs(self.c[j])
+        return strong >= MOST_COLUMNS * self.n
+
+    cdef Py_ssize_t join_all(self) except -1 nogil:
+        """Let all blocks join the working set, which is empty."""
+        cdef Py_ssize_t j
+        for j in range(self.r.blocks):
+            self.picked[j] = j
+        self.join(self.r.blocks)
+        return self.r.blocks
 
     cdef double survey_working(self) noexcept nogil:
         """The largest violation on the working set; marks the positions that a model needs.
@@ -353,12 +386,12 @@ cdef class Solver(Certified):
             count += self.score[j] > 0.0
         return count + self.members >= part * self.r.blocks
 
-    def take_correlations(self, const double[::1] correlations):
-        """Take A^T u at x = 0 from one who has computed it; a pass over A is saved."""
+    cdef void take_products(self, double *products) noexcept nogil:
+        """Take A^T b of least squares, computed before, for c at x = 0; it chooses the first working set."""
         if self.A.k == 0:
             self.f.differentiate(self.z)
-            memcpy(self.c, &correlations[0], self.n * sizeof(double))
-            self.correlated, self.spent = True, 1.0
+            memcpy(self.c, products, self.n * sizeof(double))
+            self.correlated, self.borrowed, self.spent = True, True, 1.0
 
     cdef void write(self, bint single, double tol, double *x, double *numbers) noexcept nogil:
         """Copy x, rounded to float32 if asked for, and objective, gap, status and the counts."""

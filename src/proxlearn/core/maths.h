@@ -27,6 +27,13 @@ static inline void axpy(double t, const double *restrict a, double *restrict y, 
     for (long i = 0; i < n; i++) y[i] += t * a[i];
 }
 
+/* y += t_0 a_0 + ... + t_3 a_3. */
+static inline void add_four(double *const *a, const double *t, double *restrict y, long n) {
+    const double *restrict p = a[0], *restrict q = a[1], *restrict r = a[2], *restrict s = a[3];
+    const double b = t[0], c = t[1], d = t[2], e = t[3];
+    for (long i = 0; i < n; i++) y[i] += (b * p[i] + c * q[i]) + (d * r[i] + e * s[i]);
+}
+
 /* y -= sum_i d_i H_i for columns H_i of length n, which begin `ld` apart: four of them at a time. */
 static inline void subtract_columns(const double *restrict H, long ld, const double *restrict d,
                                     long count, double *restrict y, long n) {
@@ -184,6 +191,36 @@ static inline void remove_variable(double *L, long ld, long a, long i) {
     }
 LARGEST(float)
 LARGEST(double)
+
+/* c = A^T u for columns of length m that begin `ld` apart, and in the same pass the largest magnitude of
+ * their entries; NaN where an entry, or a product, is not finite. */
+static inline double examine(const double *restrict a, long ld, const double *restrict u,
+                             double *restrict c, long m, long n) {
+    double most = 0.0, spoiled = 0.0;
+    for (long j = 0; j < n; j += 4) {
+        const double *p = a + j * ld, *q = p + (j + 1 < n ? ld : 0), *r = p + (j + 2 < n ? 2 * ld : 0),
+                     *t = p + (j + 3 < n ? 3 * ld : 0);
+        double w = 0, x = 0, y = 0, z = 0;
+#pragma omp simd reduction(+ : w, x, y, z) reduction(max : most)
+        for (long i = 0; i < m; i++) {
+            double e = fabs(p[i]), f = fabs(q[i]), g = fabs(r[i]), h = fabs(t[i]);
+            w += p[i] * u[i];
+            x += q[i] * u[i];
+            y += r[i] * u[i];
+            z += t[i] * u[i];
+            e = e > f ? e : f;
+            g = g > h ? g : h;
+            e = e > g ? e : g;
+            most = e > most ? e : most;
+        }
+        double sums[4] = {w, x, y, z};
+        for (long k = j; k < n && k < j + 4; k++) {
+            c[k] = sums[k - j];
+            spoiled += c[k] * 0;
+        }
+    }
+    return spoiled == 0 ? most : NAN;
+}
 
 /* The products of a dense matrix in the precision of its entries, summed in float64.
  * "tall" means that a column is contiguous (Fortran order), "flat" that a row is (C order). */

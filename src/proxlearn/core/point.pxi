@@ -30,6 +30,7 @@ cdef class Point:
     cdef char *needed       # (k,): 1 for those that the next model needs
     cdef Py_ssize_t live_count, known
     cdef bint correlated    # True where c belongs to x
+    cdef bint borrowed      # True where c was computed by others, before the solve
     cdef double offset      # added to the loss: what a reduced problem leaves out
     cdef readonly double level  # F at the feasible point nearest to 0
     cdef object kept

@@ -12,7 +12,7 @@ from proxlearn.core import kernel
 
 Array = npt.NDArray[np.float64]
 
-MODERATE = (2.0**-200, 2.0**200)
+MODERATE: tuple[float, float] = kernel.MODERATE
 """Sizes of numbers whose squares and their products stay well inside the range of float64."""
 
 
@@ -24,15 +24,14 @@ def is_moderate(A: Any, b: Array, s: Any, *rows: Any, largest: float | None = No
     if largest is None:
         entries = A.data if scipy.sparse.issparse(A) else A
         largest = kernel.largest_magnitude(entries) if entries.size else 0.0
-    sizes = largest == 0.0 or MODERATE[0] <= largest <= MODERATE[1]
-    return bool(sizes and kernel.are_moderate(*MODERATE, b, s, *rows))
+    return bool(largest < np.inf and kernel.are_moderate(float(largest), b, s, *rows))
 
 
 def moderate_rows(b: Array) -> npt.NDArray[np.bool_]:
     """Which rows of b (B, m) hold numbers of moderate size alone, (B,)."""
-    if kernel.are_moderate(*MODERATE, b):
+    if kernel.are_moderate(b):
         return np.ones(len(b), dtype=bool)
-    return np.array([kernel.are_moderate(*MODERATE, np.ascontiguousarray(row)) for row in b])
+    return np.array([kernel.are_moderate(np.ascontiguousarray(row)) for row in b])
 
 
 @dataclass(frozen=True)

@@ -21,21 +21,7 @@ from proxlearn.core.starts import MOST, PATIENCE, Start
 Array = npt.NDArray[np.float64]
 
 
-TALL = 8
-"""Rows a column from which a reduction is considered for one problem."""
-LARGE = 5e6
-"""Multiplications of a Gram matrix below which the fixed cost of a reduction, 0.06 ms, counts."""
-NEARLY_ALL = 0.9
-"""Part of the columns that must violate their condition at 0.
-
-Measured: Spambase (4601 x 57) at 0.1, 0.01 and 0.001 of the largest lambda takes 0.90, 1.21 and
-1.17 ms directly and 0.77, 0.79 and 0.79 reduced; 10,000 x 100 at 0.001 takes 5.0 and 3.5. At larger
-lambda, where at most two thirds of the columns violate, a reduction takes three to ten times as
-long.
-"""
-
-
-@dataclass(frozen=True)
+@dataclass
 class Limits:
     """When a solve stops."""
 
@@ -53,7 +39,7 @@ class Part:
     """What was computed from A alone. Parts that share A may share this dictionary."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Glm:
     """Problems that share their loss: A (m, n), (B, m, n) or sparse, and numbers that broadcast.
 
@@ -139,26 +125,25 @@ class Single:
         start: Array | None,
         factor: float = 1.0,
         reductions: "Reductions | None" = None,
-        alone: bool = False,
     ):
         A = glm.A
         if A.ndim == 3:
             A = A[i if len(A) > 1 else 0]
         b, s = of_problem(glm.b, i), of_problem(glm.sample_weight, i)
-        penalty, rows = glm.penalty, tuple([of_problem(v, i) for v in glm.numbers])
+        penalty, rows, kind = glm.penalty, tuple([of_problem(v, i) for v in glm.numbers]), glm.kind
         self.glm, self.place, self.n = glm, i, A.shape[1] * glm.tasks
-        self.quadratic, self.copies = glm.kind.quadratic, glm.copies
+        self.quadratic, self.copies = kind.quadratic, glm.copies
         options = {name: of_problem(v, i) for name, v in glm.options.items()}
-        self.single, self.units = A.dtype == np.float32, UNCHANGED
+        self.single, self.units = A.dtype.itemsize == 4, UNCHANGED
         if not is_moderate(A, b, s, *rows, largest=glm.largest):
             unit = penalty.unit if glm.tasks == 1 else np.asarray  # a row of x has one column of A
-            self.units, self.single = Scaling.choose(A, b, s, glm.kind.scales, unit), False
+            self.units, self.single = Scaling.choose(A, b, s, kind.scales, unit), False
             A, b, s = self.units.scale_data(A, b, s)
             self.units = self.units.repeated(self.copies)
             if glm.tasks > 1:
                 self.units = replace(self.units, A=np.repeat(self.units.A, glm.tasks))
             rows = penalty.scale(self.units, rows)
-            options = self.units.scale_options(options, glm.kind.scaled_options)
+            options = self.units.scale_options(options, kind.scaled_options)
         self.mean: Array | None = None
         self.reduced: Reduction | None = None
         self.direct: Single | None = None
@@ -177,27 +162,20 @@ class Single:
                 ones = True
                 penalty, rows = penalty.extend(rows, self.n, self.copies)
         self.penalty, self.rows, self.width = penalty, rows, self.copies * (self.n + ones)
-        correlations = None
-        if alone and start is None and self.units is UNCHANGED and is_tall(glm):
-            correlations = (s * b) @ A
-            if join_at_once(correlations, factor * rows[0]):
-                reductions = Reductions()
         if reductions is not None and self.units is UNCHANGED and penalty.is_full(rows):
             s = np.full(len(b), s) if isinstance(s, float) else s
             reduced = reductions.of(A, s, self.mean)
             if reduced is not None:
                 self._reduce(reduced, b, start, factor)
                 return
-        loss = glm.kind.compiled(b, s, **options)
+        loss = kind.compiled(b, s, **options)
         r = penalty.compiled(self.width, self._numbers(factor))
         first = None if start is None else self._inward(start)
         data = _data(A, ones, self.mean)
         data = data if glm.tasks == 1 else kernel.Tasks(data, glm.tasks)
-        if glm.kind.copies is not None:
+        if kind.copies is not None:
             data = kernel.Classes(data, self.copies)
         self.solver = kernel.Solver(data, loss, r, first)
-        if correlations is not None:
-            self.solver.take_correlations(correlations)
         if self.quadratic and r.has_one_sided():
             inward = strictly_feasible(A, s, rows, self.mean)
             if inward is not None:
@@ -322,24 +300,6 @@ class Single:
 def seconds_left(until: float) -> float:
     """Seconds until a time of `time.perf_counter`, which may be infinite."""
     return math.inf if until == math.inf else max(until - time.perf_counter(), 0.0)
-
-
-def is_tall(glm: Glm) -> bool:
-    """True for least squares with many rows a column, and so large that a reduction may pay."""
-    A = glm.A
-    dense = isinstance(A, np.ndarray) and A.dtype == np.float64
-    if not (dense and glm.kind.quadratic and glm.penalty is SEPARABLE):
-        return False
-    m, n = A.shape[-2:]
-    return bool(m >= TALL * n and m * n * n >= LARGE)
-
-
-def join_at_once(correlations: Array, l1: Any) -> bool:
-    """True where nearly all columns violate their optimality condition at 0.
-
-    Nearly all are in the solution then, and so their Gram matrix is needed anyway.
-    """
-    return bool(np.count_nonzero(np.abs(correlations) > l1) >= NEARLY_ALL * len(correlations))
 
 
 class Reductions:

@@ -89,12 +89,12 @@ def _all_finite(value: Any) -> bool:
         from proxlearn.problems.tensors import all_finite
 
         return all_finite(value)
-    if value.flags.c_contiguous or value.flags.f_contiguous:
-        return math.isfinite(kernel.largest_magnitude(value))
+    if math.isfinite(kernel.largest_magnitude(value)):
+        return True
     return bool(np.isfinite(value.min()) and np.isfinite(value.max()))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Matrix:
     """A as it came, validated, for one problem or for many."""
 
@@ -108,6 +108,8 @@ class Matrix:
     """True where A came as a tensor or an `Operator`: then answers are tensors."""
     largest: float | None = None
     """The largest magnitude of its entries, where the validation has found it."""
+    products: Any = None
+    """A^T b (n,) for the b that `to_matrix` was given, where the same pass has found it."""
 
     @property
     def dtype(self) -> Any:
@@ -131,10 +133,14 @@ class Matrix:
 
         return operator_of(self.values)
 
-    @cached_property
+    @property
     def array(self) -> Any:
         """A as a NumPy array or SciPy matrix by columns; None where its entries are elsewhere."""
-        return self.values if self.in_numpy else self.operator.array()
+        return self.values if self.in_numpy else self._array_of_operator
+
+    @cached_property
+    def _array_of_operator(self) -> Any:
+        return self.operator.array()
 
     def cast(self, value: Any) -> Any:
         """An array or tensor in the library, precision and place of A."""
@@ -170,11 +176,17 @@ class Matrix:
         return Matrix(values, self.shape, self.batch, self.from_tensors)
 
 
-def to_matrix(name: str, value: Any) -> Matrix:
-    """A dense array (m, n) or (B, m, n), a sparse matrix, or an object with matvec, validated."""
-    if isinstance(value, Matrix):
+def to_matrix(name: str, value: Any, b: Any = None) -> Matrix:
+    """A dense array (m, n) or (B, m, n), a sparse matrix, or an object with matvec, validated.
+
+    With a b (m,) the pass over a dense A that looks for NaN computes A^T b as well.
+    """
+    if type(value) is Matrix:
         return value
     if type(value) is np.ndarray:
+        found = None if b is None else kernel.largest_and_products(value, b)
+        if found is not None:
+            return Matrix(value, value.shape, 1, False, *found)
         return _dense(name, value)
     if scipy.sparse.issparse(value):
         return _nonempty(name, Matrix(_sparse(name, value), tuple(value.shape), 1, False))
@@ -200,20 +212,17 @@ def to_matrix(name: str, value: Any) -> Matrix:
 
 def _dense(name: str, value: Any) -> Matrix:
     """A dense array (m, n) or (B, m, n), validated."""
-    array, largest = to_floats(name, value), None
-    if isinstance(array, np.ndarray) and (array.flags.c_contiguous or array.flags.f_contiguous):
-        largest = kernel.largest_magnitude(array) if array.size else 0.0
-    if largest is None or not math.isfinite(largest):
-        require_finite(name, array)
-    if array.ndim not in (2, 3):
-        raise InputError(
-            f"{name} has shape {tuple(array.shape)}; expected (m, n), or (B, m, n) for a batch"
-        )
-    if array.ndim == 3 and array.shape[0] == 0:
-        raise InputError(f"{name} has shape {tuple(array.shape)}: an empty batch; give a problem")
-    m, n = array.shape[-2:]
-    batch = array.shape[0] if array.ndim == 3 else 1
-    return _nonempty(name, Matrix(array, (m, n), batch, is_tensor(array), largest))
+    largest = kernel.largest_magnitude(value)  # NaN for what is no array of floats
+    if not largest < math.inf:
+        value, largest = to_array(name, value), None
+    shape = tuple(value.shape)
+    if len(shape) not in (2, 3):
+        raise InputError(f"{name} has shape {shape}; expected (m, n), or (B, m, n) for a batch")
+    if len(shape) == 3 and shape[0] == 0:
+        raise InputError(f"{name} has shape {shape}: an empty batch; give a problem")
+    batch = shape[0] if len(shape) == 3 else 1
+    _require_nonempty(name, shape[-2:])
+    return Matrix(value, shape[-2:], batch, largest is None and is_tensor(value), largest)
 
 
 def to_operator(name: str, value: Any) -> "Operator":
@@ -270,6 +279,8 @@ def to_rows(name: str, value: Any, width: int, like: Any) -> Any:
     A is the matrix or the operator `like`.
     """
     like = to_matrix("A", like)
+    if kernel.is_finite_vector(value, width, like.dtype):
+        return value[None]
     array = to_array(name, value)
     given = tuple(array.shape)
     if array.ndim == 1:

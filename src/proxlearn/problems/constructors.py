@@ -57,7 +57,7 @@ def lasso(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
     >>> problem.n, problem.batch
     (2, 1)
     """
-    A = to_matrix("A", A)
+    A = to_matrix("A", A, b)
     targets = to_rows("b", b, A.shape[0], A)
     r = Separable(to_positive("lam", lam, A), weights=to_weights("weights", weights, A.shape[1], A))
     return _linear("squares", A, b, targets, r)
@@ -65,7 +65,7 @@ def lasso(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
 
 def elastic_net(A: Any, b: Any, lam: Any, lam2: Any, weights: Any = None) -> Problem:
     """``1/2 ||A x - b||^2 + sum_i w_i (lam |x_i| + lam2/2 x_i^2)``, lam >= 0 and lam2 > 0."""
-    A = to_matrix("A", A)
+    A = to_matrix("A", A, b)
     targets = to_rows("b", b, A.shape[0], A)
     lam = to_positive("lam", lam, A, at_least=0)
     lam2 = to_positive("lam2", lam2, A)
@@ -362,11 +362,13 @@ def _linear(
     axes: int = 1,
     **options: Any,
 ) -> Problem:
-    names = ("lam", "radius", "lam2", "weights", "l1_ratio", "l1_weights")
-    _check_batches(A, targets, {name: getattr(r, name, None) for name in names} | options)
     model = LinearModel(loss, A, targets, r, options)
-    single = model.batch == 1 and np.ndim(b) == axes
-    return Problem.described(model, single, numpy=not (A.from_tensors or is_tensor(b)))
+    batch = model.batch
+    if batch > 1:
+        names = ("lam", "radius", "lam2", "weights", "l1_ratio", "l1_weights")
+        _check_batches(A, targets, {name: getattr(r, name, None) for name in names} | options)
+    single = batch == 1 and np.ndim(b) == axes
+    return Problem.described(model, batch, single, numpy=not (A.from_tensors or is_tensor(b)))
 
 
 def _composite(A: Matrix, b: Any, f: "Smooth", r: "Penalty") -> Problem:

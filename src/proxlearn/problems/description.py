@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from proxlearn.core.glm import Glm, describe
+from proxlearn.core.losses import LOSSES
 from proxlearn.problems.arrays import Matrix, to_numpy
 
 if TYPE_CHECKING:
-    from proxlearn.core.glm import Glm
     from proxlearn.core.penalties import Groups
     from proxlearn.problems.penalties import Penalty
     from proxlearn.problems.smooth import Smooth
@@ -29,7 +30,7 @@ MOST_ENTRIES = 2**31 - 1
 """Entries of a sparse matrix that the core can number."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Separable:
     """The penalty and the bounds; arrays of NumPy or PyTorch, None for what is not there."""
 
@@ -48,7 +49,7 @@ class Separable:
     tasks = 1
     proximal = True
 
-    @cached_property
+    @property
     def batch(self) -> int:
         """Number of instances, 1 where all instances of a problem share the penalty."""
         parts = (self.lam, self.lam2, self.weights, self.lower, self.upper)
@@ -70,6 +71,19 @@ class Separable:
             return float(level[0])
         weights = np.ones((1, n)) if self.weights is None else _double(self.weights)
         return weights * _double(level)[:, None]
+
+    @property
+    def uniform(self) -> tuple[float, float, float, float] | None:
+        """l1, l2, lower and upper of one instance, if all coordinates share them; no bounds."""
+        if self.lam is None or self.weights is not None or self.has_bounds:
+            return None
+        l2 = 0.0 if self.lam2 is None else float(self.lam2[0])
+        return float(self.lam[0]), l2, -np.inf, np.inf
+
+    @property
+    def has_bounds(self) -> bool:
+        """True where there are bounds."""
+        return self.lower is not None or self.upper is not None
 
     def bounds(self, n: int) -> tuple[Any, Any]:
         """Lower and upper, each a number or (B or 1, n)."""
@@ -261,7 +275,7 @@ class OnSimplex:
         return (SumAtMost if self.at_most else Simplex)(as_tensor(self.radius))
 
 
-@dataclass(frozen=True)
+@dataclass
 class LinearModel:
     """A problem with a loss of A x and a penalty that the core knows."""
 
@@ -285,13 +299,14 @@ class LinearModel:
 
         That of several classes is (classes, n), row by row.
         """
-        return self.A.shape[1] * self.tasks * int(self.options.get("classes", [1])[0])
+        classes = int(self.options["classes"][0]) if "classes" in self.options else 1
+        return self.A.shape[1] * self.penalty.tasks * classes
 
-    @cached_property
+    @property
     def batch(self) -> int:
         """Number of instances."""
-        options = map(len, self.options.values())
-        return max(self.A.batch, len(self.b), self.penalty.batch, *options)
+        counts = [self.A.batch, len(self.b), self.penalty.batch]
+        return max(counts + [len(value) for value in self.options.values()])
 
     @property
     def covered(self) -> bool:
@@ -304,8 +319,6 @@ class LinearModel:
     @property
     def has_starts(self) -> bool:
         """True where the core can begin with a first-order method (`proxlearn.solving.starts`)."""
-        from proxlearn.core.losses import LOSSES
-
         return self.penalty.proximal and LOSSES[self.loss].curvature is not None
 
     def options_of(self, i: int) -> dict[str, Any]:
@@ -313,14 +326,12 @@ class LinearModel:
         arrays = {name: to_numpy(value) for name, value in self.options.items()}
         return {name: v[i if len(v) > 1 else 0] for name, v in arrays.items()}
 
-    def glm(self, penalty: "Separable | Grouped | OnSimplex | None" = None) -> "Glm":
+    def glm(self, penalty: "Separable | Grouped | OnSimplex | None" = None) -> Glm:
         """The problem for the core, with another penalty where one is given."""
-        from proxlearn.core.glm import describe
-
         r = self.penalty if penalty is None else penalty
         return describe(
             self.A.array,
-            _double(self.b),
+            to_numpy(self.b),
             self.loss,
             largest=self.A.largest,
             options={name: to_numpy(value) for name, value in self.options.items()},

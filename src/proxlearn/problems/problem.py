@@ -42,12 +42,13 @@ class Problem:
         self._terms = (f, r)
 
     @classmethod
-    def described(cls, model: LinearModel, single: bool, numpy: bool) -> "Problem":
-        """The problem of a linear model with a separable penalty."""
+    def described(cls, model: LinearModel, batch: int, single: bool, numpy: bool) -> "Problem":
+        """The problem of a linear model with as many instances as it has."""
         problem = cls.__new__(cls)
         problem.single, problem.numpy = single, numpy
-        cls._check(max(model.A.batch, len(model.b)), model.penalty.batch)
-        problem.n, problem.batch = model.n, model.batch
+        problem.n, problem.batch = model.n, batch
+        if batch > 1:
+            cls._check(max(model.A.batch, len(model.b)), model.penalty.batch)
         problem.__dict__["model"] = model
         return problem
 

@@ -22,14 +22,16 @@ from proxlearn.core.glm import (
 from proxlearn.core.losses import LOSSES
 from proxlearn.core.starts import Start
 from proxlearn.problems.arrays import to_numpy, to_start
-from proxlearn.problems.description import LinearModel
+from proxlearn.problems.description import LinearModel, Separable
 from proxlearn.problems.problem import Problem
 from proxlearn.solving.solution import Solution, SolutionPath, Status
-from proxlearn.solving.starts import automatic_start
+from proxlearn.solving.starts import automatic_start, is_started
 
 Array = npt.NDArray[np.float64]
 
 BY_NUMBER = tuple(Status(name) for name in STATUSES)
+ONE_STATUS = tuple((status,) for status in BY_NUMBER)
+NUMERICAL_ERROR = STATUSES.index("NUMERICAL_ERROR")
 
 BLOCK = 2**20
 """Entries of A that are converted to float64 at a time, 8 MiB."""
@@ -81,21 +83,34 @@ def _solve_one(
     start: Start | None,
 ) -> Solution:
     """The same for one instance, without the arrays of a batch."""
-    glm, first = model.glm(), None if x0 is None else first_point(problem, x0).reshape(-1)
-    start = automatic_start(glm) if start is None and x0 is None else start
-    x, _, objective, gap, status, iterations, passes = solve_one(glm, first, limits, start)
-    finite = math.isfinite(objective) and math.isfinite(kernel.largest_magnitude(x))
+    found = _solve_as_given(model, limits) if x0 is None and start is None else None
+    if found is None:
+        glm, first = model.glm(), None if x0 is None else first_point(problem, x0).reshape(-1)
+        start = automatic_start(glm) if start is None and x0 is None else start
+        found = solve_one(glm, first, limits, start)
+    x, _, objective, gap, status, iterations, passes = found
+    if not (math.isfinite(objective) and math.isfinite(kernel.largest_magnitude(x))):
+        status = NUMERICAL_ERROR
     x = x if model.A.precision == "float64" else x.astype(np.float32)
-    return Solution(
-        x if problem.single else x[None],
-        np.array([objective]),
-        np.array([gap]),
-        (BY_NUMBER[status] if finite else Status.NUMERICAL_ERROR,),
-        np.array([iterations]),
-        np.array([math.ceil(passes)]),
-        time.perf_counter() - began,
-        engine="core",
-    )
+    F, gap, count, gradients = kernel.arrays_of(objective, gap, iterations, math.ceil(passes))
+    x, seconds = x if problem.single else x[None], time.perf_counter() - began
+    return Solution.of(x, F, gap, ONE_STATUS[status], count, gradients, seconds)
+
+
+def _solve_as_given(model: LinearModel, limits: Limits) -> Any:
+    """Solve one problem without a `Glm`, if there is nothing to prepare; None where there is."""
+    A, r = model.A, model.penalty
+    if not isinstance(r, Separable) or A.largest is None or model.options:
+        return None
+    kind, numbers = LOSSES[model.loss], r.uniform
+    if numbers is None or is_started(model.loss, *A.shape):
+        return None
+    s = 1.0 / A.shape[0] if kind.mean else 1.0
+    b = kind.prepare(model.b[0])
+    return kernel.solve_as_given(
+        A.values, A.largest, b, kind.compiled, s, numbers, A.products,
+        limits.tol, limits.max_iter, limits.seconds,
+    )  # fmt: skip
 
 
 def path_exactly(
@@ -237,7 +252,7 @@ def statuses(answer: Answer) -> tuple[Status, ...]:
 def _status_numbers(answer: Answer) -> npt.NDArray[np.int8]:
     """Those of the answer, but numbers that float64 cannot hold solve nothing."""
     finite = np.isfinite(answer.objective) & np.isfinite(answer.x).all(-1)
-    return np.where(finite, answer.status, STATUSES.index("NUMERICAL_ERROR"))
+    return np.where(finite, answer.status, NUMERICAL_ERROR)
 
 
 def in_library(problem: Problem, answer: Answer) -> Answer:

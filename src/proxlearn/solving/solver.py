@@ -1,11 +1,11 @@
 """`solve`: the compiled core wherever it covers the problem, the loop in PyTorch elsewhere."""
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from proxlearn.checks import check_limits
+from proxlearn.core import kernel
 from proxlearn.core.losses import LOSSES
 from proxlearn.errors import InputError, needing_torch, unknown
 from proxlearn.names import AUTO, ENGINES
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from proxlearn.methods.optimizers import Optimizer
     from proxlearn.solving.first_order import Progress
 
-VARIABLE = "PROXLEARN_ENGINE"
+VARIABLE = b"PROXLEARN_ENGINE"
 """The environment variable that names the engine where `solve` is given none."""
 
 
@@ -154,7 +154,7 @@ def in_core(
     recorded: bool = False,
 ) -> bool:
     """True where the core alone solves; an error where it is asked for by name and cannot."""
-    name = engine or os.environ.get(VARIABLE) or AUTO
+    name = engine or kernel.environment(VARIABLE) or AUTO
     if name not in ENGINES:
         raise unknown("engine", name, ENGINES)
     if name == "torch":

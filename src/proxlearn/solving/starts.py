@@ -89,14 +89,18 @@ def _read(name: str, file: Path, version: tuple[int, int]) -> CompactStart | Non
     return CompactStart.of(settings, tensors)
 
 
+def is_started(loss: str, m: int, n: int) -> bool:
+    """True where `automatic_start` may have a start for a problem of this size."""
+    return loss == "logistic" and m >= TALL * n and m * n >= LARGE
+
+
 def automatic_start(glm: Glm) -> Start | None:
     """What "auto" begins with: a learned rule where it was measured to be faster, else nothing.
 
     That is the rule `logistic` for logistic regressions with at least twice as many rows as
     columns in which three quarters of the columns violate their optimality conditions at 0.
     """
-    m, n = glm.A.shape[-2:]
-    if glm.loss != "logistic" or m < TALL * n or m * n < LARGE or not glm.penalty.proximal:
+    if not (glm.penalty.proximal and is_started(glm.loss, *glm.A.shape[-2:])):
         return None
     return _automatic() if np.min(glm.l1) > 0 else None
 
