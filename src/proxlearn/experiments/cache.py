@@ -30,10 +30,10 @@ from proxlearn.experiments import record
 from proxlearn.experiments.record import Arrays
 from proxlearn.files import replacing
 from proxlearn.optimizers import Optimizer, base
-from proxlearn.rules import lstm
+from proxlearn.rules import lstm, network
 
 TERMS = (lanczos, operators, penalties, problem, certificates, smooth)
-CORE = (*TERMS, scheme, first_order, record, base, lstm)
+CORE = (*TERMS, scheme, first_order, record, base, lstm, network)
 """What every number depends on. What an optimizer adds is in the module of its class or rule."""
 
 
