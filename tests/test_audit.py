@@ -112,8 +112,27 @@ def test_the_compact_rule_knows_no_units_and_the_papers_rule_does():
     assert 0 < paper.step[0] < paper.step[1] <= 2
 
 
+def test_the_jacobian_of_ista_counts_the_coordinates_that_are_not_zero(case):
+    few = audit.jacobian(case, pl.rules.Ista(), 1)
+    x = pl.solve(case.problem, "ista", x0=case.start, tol=0, max_iter=1, polish=False).x
+    share = (x != 0).double().mean(-1).max().item()
+    assert few == pytest.approx(math.sqrt(2 * share), rel=1e-6)
+    assert few <= audit.jacobian(case, pl.rules.Ista(), 10) <= math.sqrt(2)
+
+
+def test_the_jacobian_of_a_learned_rule_sees_inputs_that_training_does_not(case):
+    rule = pl.load("lasso-pa").rule
+    settings = {**vars(rule.settings), "detach_inputs": True}
+    detached = type(rule)(type(rule.settings)(**settings))
+    detached.load_state_dict(rule.state_dict())
+    norm = audit.jacobian(case, rule, 5)
+    assert 1 < norm < 100
+    assert audit.jacobian(case, detached, 5) == pytest.approx(norm)
+
+
 def test_outside_the_scheme_there_are_no_coefficients(case):
     found = audit.measure(case, pl.optimizers.get("subgradient"), 3)
+    assert found.jacobian is None
     assert found.step is None
     assert found.bias is None
 

@@ -40,7 +40,7 @@ def only(folder, words):
 def test_without_rows_nothing_is_measured(tmp_path):
     found = claims.judge(tmp_path)
     assert {v.verdict for v in found} == {OPEN}
-    assert len({v.claim for v in found}) == len(found) == 21
+    assert len({v.claim for v in found}) == len(found) == 29
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_loss_against_restarted_fista_is_said(tmp_path, ours, other, note):
 )
 def test_a_baseline_must_be_neither_slower_nor_faster(tmp_path, to, last, expected):
     write(tmp_path, "runtime", {("LASSO", "adamhd"): falling(to, last, 1e-3)})
-    assert only(tmp_path, "AdamHD LASSO").verdict == expected
+    assert only(tmp_path, "AdamHD LASSO: iterations").verdict == expected
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_adamhd_is_judged_with_the_published_values(tmp_path, published, tuned, 
         ("LASSO", "adamhd"): falling(tuned, 650, 1e-3),
     }
     write(tmp_path, "runtime", curves)
-    found = only(tmp_path, "AdamHD LASSO")
+    found = only(tmp_path, "AdamHD LASSO: iterations")
     assert (found.verdict, found.ours) == (expected, words)
 
 
@@ -457,3 +457,97 @@ def test_generic_methods_are_judged_by_the_median_of_the_published_seeds(tmp_pat
     write(tmp_path, "logistic", curves)
     found = only(tmp_path, "RNNprop fail")
     assert (found.verdict, found.note) == (YES, "")
+
+
+@pytest.mark.parametrize(
+    ("pa", "pba", "expected"), [(30, 30, YES), (33, 30, YES), (34, 30, NO), (30, None, YES)]
+)
+def test_a_learned_b_must_save_a_tenth(tmp_path, pa, pba, expected):
+    curves = {("", "lasso-pa"): falling(pa, 100), ("", "lasso-pba"): falling(pba, 100)}
+    write(tmp_path, "ablation", curves)
+    assert only(tmp_path, "PBA brings nothing").verdict == expected
+
+
+@pytest.mark.parametrize(("fista", "expected"), [(100, YES), (26, NO), (20, NO)])
+def test_ahead_of_all_others_in_distribution(tmp_path, fista, expected):
+    others = ("lasso-l2o-dm", "lasso-rnnprop", "ista", "adam", "adamhd")
+    curves = {("", name): falling(None, 300) for name in others}
+    curves |= {("", "lasso-pa"): falling(26, 300), ("", "fista"): falling(fista, 300)}
+    write(tmp_path, "lasso", curves)
+    assert only(tmp_path, "L2O-PA before ISTA").verdict == expected
+
+
+@pytest.mark.parametrize(("ada", "expected"), [(0.2, YES), (0.05, NO)])
+def test_ada_lista_is_compared_after_its_last_layer(tmp_path, ada, expected):
+    curves = {
+        ("", "lasso-ada-lista"): np.linspace(1, ada, 11),
+        ("", "lasso-pa"): np.linspace(1, 0, 21)[:-1] * 0.2,
+        ("", "fista-restart"): np.full(21, 0.5),
+    }
+    write(tmp_path, "lasso", curves)
+    found = only(tmp_path, "Ada-LISTA layers")
+    assert (found.verdict, found.ours) == (expected, f"10 layers: Ada-LISTA {ada}, L2O-PA 0.1")
+    assert "150 steps" in found.note
+
+
+@pytest.mark.parametrize(
+    ("pa", "adamhd", "expected", "words"),
+    [
+        (12, 400, YES, "L2O-PA 6e+03 ms, AdamHD 2e+05 ms"),
+        (12, 12, NO, "L2O-PA 6e+03 ms, AdamHD 6e+03 ms"),
+        (12, None, YES, "L2O-PA 6e+03 ms, AdamHD over 2.5e+05 ms"),
+        (None, 400, NO, "L2O-PA over 2.5e+05 ms, AdamHD 2e+05 ms"),
+        (None, None, OPEN, "L2O-PA over 2.5e+05 ms, AdamHD over 2.5e+05 ms"),
+    ],
+)
+def test_total_times_to_a_gap(tmp_path, pa, adamhd, expected, words):
+    curves = {  # `write` has a second for each iteration of two instances
+        ("LASSO", "lasso-pa"): falling(pa, 500, 1e-3),
+        ("LASSO", "published-adamhd"): falling(adamhd, 500, 1e-3),
+    }
+    write(tmp_path, "runtime", curves)
+    found = only(tmp_path, "LASSO less time")
+    assert (found.verdict, found.ours) == (expected, words)
+
+
+@pytest.mark.parametrize(("to", "expected"), [(None, YES), (400, NO)])
+def test_adamhd_that_arrives_contradicts_the_paper(tmp_path, to, expected):
+    write(tmp_path, "runtime", {("LASSO", "published-adamhd"): falling(to, 500)})
+    assert only(tmp_path, "AdamHD LASSO reach").verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("right", "published", "expected"), [(5, 177, YES), (None, 177, ONLY), (None, None, NO)]
+)
+def test_trained_on_lasso_and_ahead_of_other_learned_methods(tmp_path, right, published, expected):
+    curves = {
+        (RIGHT, "lasso-pa"): falling(right, 1000),
+        (PUBLISHED, "lasso-pa"): falling(published, 1000),
+        (RIGHT, "logistic-l2o-dm"): falling(None, 1000),
+        (RIGHT, "logistic-rnnprop"): falling(None, 1000),
+    }
+    write(tmp_path, "cross", curves)
+    assert only(tmp_path, "ahead of L2O-DM RNNprop").verdict == expected
+
+
+def test_converged_is_a_parameter_and_a_tighter_level_is_judged_as_well(tmp_path):
+    gap = np.where(np.arange(1001) >= 30, 9e-9, np.where(np.arange(1001) >= 8, 9e-7, 1.0))
+    write(tmp_path, "logistic", {(RIGHT, "logistic-pa"): gap})
+    within = only(tmp_path, "synthetic within")
+    assert (within.verdict, within.tight) == (YES, NO)
+    (tight,) = (v for v in claims.judge(tmp_path, 1e-8) if v.claim == within.claim)
+    assert (tight.verdict, tight.tight) == (NO, "")  # both levels are the same
+    write(tmp_path, "runtime", {("LASSO", "lasso-pa"): gap})
+    assert only(tmp_path, "L2O-PA iterations LASSO 1e-3").tight == ""
+
+
+def test_a_verdict_names_preset_seeds_and_spread(tmp_path):
+    curves = {("LASSO", "lasso-pa"): falling(50, 100)}
+    write(tmp_path, "runtime", curves)
+    assert only(tmp_path, "L2O-PA LASSO 1e-6").weights == "corrected: 1 seed"
+    for seed, to in enumerate((31, 40, 35)):
+        curves["LASSO", f"published-lasso-pa-{seed}"] = falling(to, 100)
+    write(tmp_path, "runtime", curves)
+    found = only(tmp_path, "L2O-PA LASSO 1e-6")
+    assert found.weights == "corrected: 1 seed; published: 3 seeds, 31 to 40"
+    assert (found.verdict, found.ours) == (ONLY, "50; published preset: 35")

@@ -73,6 +73,20 @@ def test_the_papers_rule_needs_the_safeguard_in_other_units(monkeypatch, capsys)
 
 
 @pytest.mark.slow
+def test_the_structure_that_the_theorems_construct(monkeypatch):
+    module = load("structure_of_rules", monkeypatch)
+    rows = module.smooth_table()
+    distances, preconditioners, biases, errors = zip(*(row[1:] for row in rows), strict=True)
+    assert max(errors) < 1e-14
+    assert max(preconditioners) <= 1.2  # tanh' + 0.2 sin^2
+    assert biases[-1] < 1e-5 < 1e-1 < biases[0]
+    assert distances[-1] < 1e-4
+    steps, left = zip(*module.explicit_table(), strict=True)
+    assert all(p / 2 < distance for p, distance in zip(steps, left, strict=True))
+    assert left[0] > left[1] > left[2]
+
+
+@pytest.mark.slow
 def test_smooth_case(monkeypatch, capsys):
     load("smooth_case", monkeypatch).main(QUICK["smooth_case"])
     table = rows(capsys.readouterr().out)

@@ -270,6 +270,26 @@ def test_a_page_shows_the_statements_about_its_experiments_only(folder):
     assert len(json.loads((folder / "claims.json").read_text())) == 3  # all are still on file
 
 
+def test_a_claim_leads_to_its_figure_and_one_experiment_can_be_shown_alone(folder):
+    about = {"paper": "21", "ours": "20", "verdict": "reproduced", "tight": "not reproduced"}
+    weights = "published: 3 seeds, 18 to 24"
+    names = ("a-second", "b-first", None)
+    claims = [{"claim": str(n), "experiment": n, "weights": weights, **about} for n in names]
+    (folder / "claims.json").write_text(json.dumps(claims))
+    page.write_page(folder)
+    read = Reader((folder / "index.html").read_text())
+    links = [a["href"] for t, a in read.tags if t == "a"]
+    assert links.count("#e-a-second") == links.count("#e-b-first") == 2  # contents and claims
+    row = next(row for row in read.rows if row[0] == "a-second")
+    assert row[1:6] == ["21", "20", "reproduced", "not reproduced", weights]
+    assert page.write_page(folder, only="a-second") == folder / "a-second.html"
+    alone = Reader((folder / "a-second.html").read_text())
+    assert [a["id"] for t, a in alone.tags if t == "h2"] == ["claims", "e-a-second"]
+    assert [row[0] for row in alone.rows if row[1:2] == ["21"]] == ["a-second"]
+    with pytest.raises(InputError, match="unknown experiment 'c'"):
+        page.write_page(folder, only="c")
+
+
 @pytest.mark.slow
 def test_report_writes_the_page_of_a_folder(folder, capsys):
     claims = [{"claim": "c", "paper": "21", "ours": None, "verdict": "not reproduced"}]

@@ -342,3 +342,30 @@ def test_an_unknown_experiment_is_refused(capsys, tmp_path):
     assert code == 2
     assert err.startswith("error: unknown experiment 'lassso'")
     assert files(tmp_path) == []
+
+
+def test_rows_of_other_methods_are_kept_where_asked(tmp_path):
+    runner.run(tiny(), "quick", tmp_path)
+    before = parquet.read(tmp_path / "tiny.parquet")
+    runner.run(tiny(), "quick", tmp_path, optimizers=["adam"], keep=True)
+    after = parquet.read(tmp_path / "tiny.parquet")
+    assert set(after["optimizer"]) == {"ista", "fista", "fista-restart", "adam"}
+    old = after["optimizer"] != "adam"
+    for name, column in before.items():
+        np.testing.assert_array_equal(np.sort(after[name][old]), np.sort(column))
+    card = json.loads((tmp_path / "tiny.json").read_text())
+    assert [o["name"] for o in card["optimizers"]] == ["ista", "fista", "fista-restart", "adam"]
+    assert card["kept"]["optimizers"] == ["ista", "fista", "fista-restart"]
+    assert card["panels"][0]["optimizers"] == ["ista", "fista", "fista-restart", "adam"]
+    assert card["command"].endswith("--optimizers adam --out DIR --keep")
+    runner.run(tiny(), "quick", tmp_path, optimizers=["ista"], keep=True)  # replaces its rows
+    again = parquet.read(tmp_path / "tiny.parquet")
+    assert len(again["optimizer"]) == len(after["optimizer"])
+
+
+def test_rows_are_kept_only_where_they_belong_together(tmp_path):
+    runner.run(tiny(), "quick", tmp_path)
+    with pytest.raises(InputError, match="has iterations 30 and this one 20; make them equal"):
+        runner.run(tiny(), "quick", tmp_path, optimizers=["ista"], iterations=20, keep=True)
+    with pytest.raises(InputError, match="depend on all of its methods"):
+        runner.run(tiny(certified=False), "quick", tmp_path, optimizers=["ista"], keep=True)

@@ -67,6 +67,7 @@ NOTES = """drift: the largest |x_k - x*| / |x*| in {K} iterations from the minim
 reach: share of random starts from which (F - F*) / F* <= 1e-6 within {K} iterations; k: the median
 A, b, λ x10: that median where the same problem comes in other units
 p L: the least and the largest step; b1, b2: mean norm / |x*| in the first and the last iteration
+‖J‖: the largest ‖J‖_F / √n of the Jacobian of x - x+ by y and grad f(y) / L
 -: the method has no such coefficient, or the problem no such unit"""
 
 
@@ -76,7 +77,7 @@ def _table(found: "dict[str, Findings]", title: str, max_iter: int) -> "Table":
 
     table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("optimizer")
-    for column in ("drift", "reach", "k", "A x10", "b x10", "λ x10", "p L", "b1", "b2"):
+    for column in ("drift", "reach", "k", "A x10", "b x10", "λ x10", "p L", "‖J‖", "b1", "b2"):
         table.add_column(column, justify="right")
     for name, f in found.items():
         scaled = (_median(k, max_iter) for k in f.rescaled.values())
@@ -88,6 +89,7 @@ def _table(found: "dict[str, Findings]", title: str, max_iter: int) -> "Table":
             _median(f.iterations, max_iter),
             *scaled,
             _range(f.step),
+            "-" if f.jacobian is None else f"{f.jacobian:.2g}",
             *(_range(ends) for ends in biases),
         )
     return table

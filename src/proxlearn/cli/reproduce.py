@@ -29,6 +29,12 @@ def reproduce(
         str | None,
         typer.Option(help="Optimizers instead of the experiment's, with commas between them."),
     ] = None,
+    converged: Annotated[
+        float, typer.Option(min=0, help="The gap that 'converged' means in the verdicts.")
+    ] = 1e-6,
+    keep: Annotated[
+        bool, typer.Option(help="Keep the rows that OUT has of other optimizers.")
+    ] = False,
 ) -> int:
     """Run an experiment of the paper again, and write its results and a page.
 
@@ -39,6 +45,7 @@ def reproduce(
     runs nothing; it compares the statements of the paper with the rows in OUT.
     """
     options: dict[str, Any] = {"seed": seed, "count": count, "iterations": iterations}
+    options["keep"] = keep
     if optimizers is not None:
         options["optimizers"] = [n.strip() for n in optimizers.split(",") if n.strip()]
     checks.check_experiment(what, scale, out, options.get("optimizers"))
@@ -51,7 +58,7 @@ def reproduce(
     curves.require_matplotlib()
     names = {"all": experiments.NAMES, "claims": ()}.get(what, (what,))
     code = _run(names, scale, out, options)
-    return max(code, _claims(Path(out), what == "claims"))
+    return max(code, _claims(Path(out), what == "claims", converged))
 
 
 def _list() -> int:
@@ -95,12 +102,12 @@ def _run(names: tuple[str, ...], scale: str, out: str, options: dict[str, Any]) 
     return 1 if failed else 0
 
 
-def _claims(folder: Path, show: bool) -> int:
+def _claims(folder: Path, show: bool, converged: float) -> int:
     """The table of the paper's figures from all rows in the folder, and the page of them all."""
     from proxlearn.evaluation.report import claims, verdicts
     from proxlearn.evaluation.report.page import write_page
 
-    found = claims.judge(folder)
+    found = claims.judge(folder, converged)
     verdicts.save(found, folder)
     if show:
         from rich.console import Console

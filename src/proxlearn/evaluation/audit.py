@@ -3,6 +3,7 @@
 - Fixed point: started at a minimiser, it must stay there.
 - Convergence: from any start it must reach the minimum.
 - What that implies for the scheme: p bounded and positive, b1 and b2 vanishing as k grows.
+- The space of rules: the Jacobian of the update by its inputs is bounded.
 - Units: (s A, t b, s t lam) is the same problem as (A, b, lam) with x in units of t/s, so a method
   that knows no units needs the same number of iterations.
 
@@ -22,6 +23,7 @@ from proxlearn.errors import InputError
 from proxlearn.evaluation.competitors import named
 from proxlearn.evaluation.training_job import sized
 from proxlearn.methods.optimizers import Optimizer
+from proxlearn.methods.rules.differentiated import Differentiated
 from proxlearn.methods.rules.observed import Observed
 from proxlearn.methods.scheme import Coefficients, Scheme, View
 from proxlearn.problems.operators import Dense
@@ -55,6 +57,9 @@ class Findings:
     """The least and largest p L over all coordinates and iterations; None outside the scheme."""
     bias: dict[str, tuple[float, float]] | None
     """Mean |b1| and |b2| relative to |x*|, in the first and in the last iteration."""
+    jacobian: float | None
+    """The largest norm of the update's Jacobian (`rules.differentiated`); None outside the scheme,
+    and where the rule needs two gradients."""
 
     @property
     def share(self) -> float:
@@ -176,7 +181,20 @@ def measure(
         rescaled=rescaled,
         step=(seen.least, seen.largest) if inside else None,
         bias=seen.ends() if inside else None,
+        jacobian=jacobian(case, rule, K) if inside else None,
     )
+
+
+def jacobian(case: Case, rule: Any, iterations: int) -> float | None:
+    """The largest ||J||_F / sqrt(n) of the update by y and g/L, over a run from the random start.
+
+    None where the rule needs two gradients, or shows no Jacobian.
+    """
+    if rule.gradients != 1 or rule.looks_at != "y":
+        return None
+    seen = Differentiated(rule)
+    _bare(case.problem, Scheme(seen), case.start, 0, iterations, lambda _: None)
+    return seen.largest
 
 
 def drift(case: Case, optimizer: Optimizer, iterations: int) -> float:

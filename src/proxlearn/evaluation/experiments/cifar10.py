@@ -31,7 +31,8 @@ EXPERIMENT = Experiment(
         "L2O-PA, L2O-DM and RNNprop were trained on synthetic problems with lambda 1e-4, as in the "
         "paper; the compact rules are those of the other experiments.",
         TRAINING_NOTE,
-        "The paper normalised the pictures and does not say how; here bytes are divided by 255.",
+        "The paper normalised the pictures and does not say how; here every feature has mean 0 and "
+        "variance 1, as the authors' code makes those of its other real data.",
         "The quick scale has 500 pictures.",
     ),
     certified=False,

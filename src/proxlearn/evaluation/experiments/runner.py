@@ -14,7 +14,7 @@ import torch
 from proxlearn import __version__
 from proxlearn.errors import InputError, unknown
 from proxlearn.evaluation.comparison import optimum as certified_optimum
-from proxlearn.evaluation.experiments import NAMES, methods
+from proxlearn.evaluation.experiments import NAMES, kept, methods
 from proxlearn.evaluation.experiments.base import Experiment, Setting
 from proxlearn.evaluation.experiments.cache import Cache, core_digest, fingerprint, source_digest
 from proxlearn.evaluation.experiments.record import Arrays, record_bias, record_gap
@@ -52,11 +52,13 @@ def run(
     optimizers: Sequence[str] | None = None,
     count: int | None = None,
     iterations: int | None = None,
+    keep: bool = False,
     watch: Watch | None = None,
 ) -> Outcome:
     """Write `<name>.parquet` and `<name>.json` to `out`; finished parts are kept in `out/.cache`.
 
     `optimizers` replaces the experiment's own, `count` and `iterations` the numbers of the scale.
+    With `keep`, the rows that `out` has of other optimizers stay.
     """
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
@@ -69,12 +71,17 @@ def run(
     chosen = methods.chosen(experiment, optimizers, scale)
     folder = check_folder(out)
     cache = Cache(folder / ".cache")
+    before = kept.earlier(folder, experiment) if keep else None
     job = _Job(experiment, scale, seed, chosen, asked, cache, watch)
     parts = [columns for setting in job.settings for columns in job.rows(setting)]
+    said = job.card(optimizers)
+    if before is not None:
+        parts += kept.parts(before[0], said)
+        said = kept.joined(before[1], said, experiment)
     rows, card = folder / f"{experiment.name}.parquet", folder / f"{experiment.name}.json"
     parquet.save(parts, rows)
     with replacing(card) as temporary:
-        text = json.dumps(job.card(optimizers), indent=2, ensure_ascii=False)
+        text = json.dumps(said, indent=2, ensure_ascii=False)
         temporary.write_text(text + "\n", encoding="utf-8")
     return Outcome(rows, card, cache.made, cache.found)
 

@@ -2,6 +2,7 @@
 
 from proxlearn.evaluation.experiments.base import Experiment, Scale, Setting
 from proxlearn.evaluation.experiments.sources import LASSO, LASSO_BLOCK, SPAMBASE
+from proxlearn.evaluation.experiments.trainings import SEEDS
 
 EXPERIMENT = Experiment(
     name="runtime",
@@ -9,7 +10,16 @@ EXPERIMENT = Experiment(
     title="Run time",
     settings=(
         Setting(
-            "LASSO", LASSO, ("lasso-pa", "lasso", "adamhd", "fista-restart", "published-adamhd")
+            "LASSO",
+            LASSO,
+            (
+                "lasso-pa",
+                "lasso",
+                "adamhd",
+                "fista-restart",
+                "published-adamhd",
+                *(f"published-lasso-pa-{seed}" for seed in SEEDS),
+            ),
         ),
         Setting(
             "Spambase",
@@ -20,6 +30,7 @@ EXPERIMENT = Experiment(
                 "adamhd",
                 "fista-restart",
                 "published-adamhd",
+                *(f"published-logistic-pa-{seed}" for seed in SEEDS),
             ),
         ),
     ),

@@ -60,7 +60,7 @@ def _patches() -> Problem:
 
 def _pictures(per_class: int) -> Problem:
     A, b = datasets.cifar10(per_class=per_class)
-    return softmax(A.to(torch.float32), b, 1e-4, classes=10)
+    return softmax(datasets.standardise(A).to(torch.float32), b, 1e-4, classes=10)
 
 
 SPAMBASE = FromData(
@@ -77,8 +77,8 @@ PATCHES = FromData(
     LASSOS,
 )
 PICTURES = FromData(
-    lambda: _pictures(500), "CIFAR-10, 5000 pictures in [0, 1], 10 classes, lambda 1e-4, float32"
+    lambda: _pictures(500), "CIFAR-10, 5000 standardised pictures, 10 classes, lambda 1e-4, float32"
 )
 FEWER_PICTURES = FromData(
-    lambda: _pictures(50), "CIFAR-10, 500 pictures in [0, 1], 10 classes, lambda 1e-4, float32"
+    lambda: _pictures(50), "CIFAR-10, 500 standardised pictures, 10 classes, lambda 1e-4, float32"
 )

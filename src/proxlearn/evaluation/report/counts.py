@@ -62,11 +62,25 @@ def first_below(gap: Any, level: float) -> Count:
 
 
 class Results:
-    """The mean rows of a folder's experiments, read when they are asked for."""
+    """The mean rows of a folder's experiments, read when they are asked for.
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    `converged` is the mean gap that the paper's word stands for, where it states no level.
+    """
+
+    def __init__(self, folder: Path, converged: float = 1e-6):
+        self.folder, self.converged = folder, converged
         self._read: dict[str, dict[str, Any] | None] = {}
+
+    def at(self, converged: float) -> "Results":
+        """The same rows with another level."""
+        other = Results(self.folder, converged)
+        other._read = self._read
+        return other
+
+    @property
+    def level(self) -> str:
+        """The level in words."""
+        return f"{self.converged:.0e}".replace("e-0", "e-")
 
     def curve(self, experiment: str, setting: str, optimizer: str) -> Any:
         """The mean gap at iterations 0, ..., K; None where it was not measured."""
@@ -76,6 +90,15 @@ class Results:
         iteration, gap = found["iteration"], found["gap"]
         mean = found["instance"] == parquet.MEAN
         return gap[mean][np.argsort(iteration[mean])]
+
+    def milliseconds(self, experiment: str, setting: str, optimizer: str, iterations: int) -> float:
+        """How long so many iterations took, for one instance; they must have been measured."""
+        found = self._rows(experiment, setting, optimizer)
+        assert found is not None
+        mean = found["instance"] == parquet.MEAN
+        here = mean & (found["iteration"] == iterations)
+        count = len(np.unique(found["instance"][~mean]))
+        return 1e3 * float(found["seconds"][here][0]) / count
 
     def share(self, experiment: str, setting: str, optimizer: str, level: float) -> str | None:
         """How many of the single instances end below the level, in words, where measured."""

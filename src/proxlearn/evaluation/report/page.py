@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from proxlearn import __version__
-from proxlearn.errors import InputError
+from proxlearn.errors import InputError, unknown
 from proxlearn.evaluation.comparison import Comparison
 from proxlearn.evaluation.report import curves, prose
 from proxlearn.evaluation.report.results import (
@@ -35,24 +35,32 @@ def write_page(
     folder: str | Path,
     experiments: Sequence[Experiment] | None = None,
     title: str = "proxlearn: results",
+    only: str | None = None,
 ) -> Path:
     """Write `index.html` into the folder, with a PNG and an SVG of each experiment beside it.
 
-    The experiments are those whose rows are in the folder, if not given; see `results.read`. A
+    The experiments are those whose rows are in the folder, if not given; see `results.read`. With
+    `only`, the page shows that experiment alone and is called `NAME.html`. A
     file `claims.json`, a list of mappings with the keys claim, paper, ours and verdict, becomes a
     table at the top. A claim that names its experiment is shown where that experiment is.
     """
     curves.require_matplotlib()
     folder = Path(folder)
     shown = read_folder(folder) if experiments is None else experiments
+    if only is not None:
+        known = [experiment.name for experiment in shown]
+        if only not in known:
+            raise unknown("experiment", only, known)
+        shown = [experiment for experiment in shown if experiment.name == only]
     claims = read_json(folder / CLAIMS, list) or []
     if not all(isinstance(claim, dict) for claim in claims):
         raise InputError(f"{folder / CLAIMS} does not list claims; expected a list of mappings")
     names = {experiment.name for experiment in shown}
-    claims = [claim for claim in claims if claim.get("experiment") in {None, *names}]
+    everywhere = {None} if only is None else set()
+    claims = [claim for claim in claims if claim.get("experiment") in {*everywhere, *names}]
     for experiment in shown:
         curves.save(experiment, folder)
-    page = folder / "index.html"
+    page = folder / f"{only or 'index'}.html"
     with replacing(page) as temporary:
         temporary.write_text(render(shown, claims, title), encoding="utf-8")
     return page
@@ -75,7 +83,7 @@ def render(
         version=escape(__version__),
         style=_asset("uPlot.min.css") + _asset("page.css"),
         contents=prose.contents(experiments, bool(claims)),
-        claims=prose.claims_table(claims),
+        claims=prose.claims_table(claims, {e.name for e in experiments}),
         sections="\n".join(prose.section(e) for e in experiments),
         licence=_asset("uPlot-LICENSE"),
         library=_asset("uPlot.iife.min.js"),

@@ -13,7 +13,8 @@ from proxlearn.files import replacing
 FILE = "claims.json"
 YES = "reproduced"
 NO = "not reproduced"
-ONLY = "reproduced only with the published step"
+ONLY = "reproduced only as published"
+"""With the published step or the published preset, and not with the right one."""
 OPEN = "not measured"
 SLACK = 1.1
 SEEDS = (0, 1, 2)
@@ -34,6 +35,10 @@ class Verdict:
     """The same quantity for FISTA with restart and the right step."""
     verdict: str
     note: str = ""
+    weights: str = ""
+    """Preset, number of seeds and spread of the learned method that is judged."""
+    tight: str = ""
+    """The verdict where converged means 1e-8; empty where the level makes no difference."""
 
 
 def verdict(holds: bool | None) -> str:
@@ -70,6 +75,49 @@ def joined(*parts: str) -> str:
     return "; ".join(filter(None, parts))
 
 
+@dataclass(frozen=True)
+class Trained:
+    """Iterations of a learned method to a level, for every seed of either preset that was run."""
+
+    corrected: tuple[Count, ...]
+    published: tuple[Count, ...]
+
+    @property
+    def by_preset(self) -> dict[str, Count]:
+        """The median of each preset; the other one stands in where a preset was not run."""
+        right = median(self.corrected or self.published or (Count(None, -1),))
+        return {RIGHT: right, PUBLISHED: median(self.published) if self.published else right}
+
+    def __str__(self) -> str:
+        parts = {"corrected": self.corrected, "published": self.published}
+        return "; ".join(f"{name}: {_spread(c)}" for name, c in parts.items() if c)
+
+
+def _spread(counts: Sequence[Count]) -> str:
+    """Number of seeds, and the range of what they need where there are several."""
+    if len(counts) == 1:
+        return "1 seed"
+    ordered = sorted(counts, key=lambda c: (c.value is None, c.value))
+    return f"{len(counts)} seeds, {ordered[0]} to {ordered[-1]}"
+
+
+def trained(
+    results: Results, experiment: str, model: str, level: float, settings: Sequence[str] = STEPS
+) -> Trained:
+    """A model such as 'lasso-pa' with the weights of either preset.
+
+    The package ships the first seed of the corrected preset. `settings` are those in which the
+    corrected and the published preset are run: the steps, where they differ.
+    """
+    right, as_published = settings
+    names = (model, *(f"corrected-{model}-{seed}" for seed in SEEDS[1:]))
+    corrected = [results.to(experiment, right, name, level) for name in names]
+    names = tuple(f"published-{model}-{seed}" for seed in SEEDS)
+    published = [results.to(experiment, as_published, name, level) for name in names]
+    measured = [tuple(c for c in counts if c.measured) for counts in (corrected, published)]
+    return Trained(*measured)
+
+
 def in_each_unit(
     results: Results, experiment: str, optimizer: str, level: float
 ) -> dict[str, Count]:
@@ -78,17 +126,14 @@ def in_each_unit(
     The second is the median over the seeds of the published preset; where none was run, our own
     weights in that unit; where those were not run, the first stands for both.
     """
-
-    def count(step: str, name: str) -> Count:
-        return results.to(experiment, step, name, level)
-
-    right = count(RIGHT, optimizer)
-    seeds = [count(PUBLISHED, f"published-{optimizer}-{seed}") for seed in SEEDS]
-    others = [count(PUBLISHED, name) for name in (f"{optimizer}-rescaled", optimizer)]
-    measured = [c for c in seeds if c.measured]
-    known = [c for c in others if c.measured]
-    published = median(measured) if measured else known[0] if known else right
-    return {RIGHT: right, PUBLISHED: published}
+    found = trained(results, experiment, optimizer, level)
+    counts = found.by_preset
+    names = (f"{optimizer}-rescaled", optimizer)
+    others = [results.to(experiment, PUBLISHED, name, level) for name in names]
+    known = [count for count in others if count.measured]
+    if not found.published and known:
+        counts[PUBLISHED] = known[0]
+    return counts
 
 
 def median(counts: Sequence[Count]) -> Count:
@@ -102,6 +147,13 @@ def each(ours: Mapping[str, Count]) -> str:
     if len(set(ours.values())) == 1:
         return str(ours[RIGHT])
     return f"{ours[RIGHT]}; p in the published unit: {ours[PUBLISHED]}"
+
+
+def by_preset(ours: Mapping[str, Count]) -> str:
+    """A count in words, or both where one preset differs from the other."""
+    if len(set(ours.values())) == 1:
+        return str(ours[RIGHT])
+    return f"{ours[RIGHT]}; published preset: {ours[PUBLISHED]}"
 
 
 def beside_fista(ours: Mapping[str, Count], fista: Mapping[str, Count]) -> str:
@@ -123,6 +175,7 @@ def table(verdicts: list[Verdict]) -> Table:
     for column in ("claim", "paper", "ours", "FISTA with restart", "verdict"):
         made.add_column(column)
     for v in verdicts:
-        words = f"{v.verdict}; {v.note}" if v.note else v.verdict
+        tight = f"at 1e-8 {v.tight}" if v.tight not in ("", v.verdict) else ""
+        words = joined(v.verdict, tight, v.weights, v.note)
         made.add_row(v.claim, v.paper, v.ours, v.restarted_fista, words)
     return made
