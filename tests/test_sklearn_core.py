@@ -323,8 +323,8 @@ def test_l2_alone_with_many_columns(monkeypatch, fit_intercept, layout, precisio
         monkeypatch.setattr(ridge, "MANY", dict.fromkeys(ridge.LOSSES, 0))
         model.fit(layout(X), targets[name], w)
         assert model.coef_.dtype == precision
-        np.testing.assert_allclose(model.coef_, coef, atol=1e-4 * np.abs(coef).max())
-        assert model.dual_gap_ <= max(1e-4 * (precision == np.float32), 10 * gap, 1e-6)
+        np.testing.assert_allclose(model.coef_, coef, atol=2e-3 * np.abs(coef).max())
+        assert model.dual_gap_ <= max(1e-4 * (precision == np.float32), 10 * gap, 1e-5)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, scipy.sparse.csc_array])

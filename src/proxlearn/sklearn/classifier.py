@@ -5,16 +5,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from scipy.special import expit, log_softmax, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from proxlearn.errors import InputError
-from proxlearn.sklearn.fitting import Array, linear_prediction, sample_weights, validated
+from proxlearn.sklearn.fitting import (
+    Array,
+    Estimator,
+    linear_prediction,
+    sample_weights,
+    validated,
+)
 
 
-class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LinearClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     """Predictions from `coef_`, `intercept_` and `classes_`."""
 
     coef_: Any
@@ -68,7 +74,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def labelled(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any, Array]:
     """Validated X, class numbers, the classes, and weights with those of the classes in them."""
     X, y = validated(estimator, X, y)
-    if y.dtype.kind not in "biu":
+    if not _are_whole(y):
         check_classification_targets(y)
     classes, numbers = np.unique(y, return_inverse=True)
     w = sample_weights(sample_weight, X.shape[0])
@@ -82,6 +88,11 @@ def labelled(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, A
             f"{present} class with sample weights > 0"
         )
     return X, numbers, classes, w
+
+
+def _are_whole(y: Any) -> bool:
+    """Whether y holds whole numbers, which scikit-learn accepts as classes after a longer look."""
+    return y.dtype.kind in "biu" or (y.dtype.kind == "f" and bool((y == np.floor(y)).all()))
 
 
 def _class_weights(class_weight: Any, classes: Any, y: Any, numbers: Any, w: Array) -> Array:

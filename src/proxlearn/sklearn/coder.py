@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -13,6 +13,7 @@ from proxlearn.errors import InputError, unknown
 from proxlearn.sklearn.fitting import (
     FLOATS,
     Array,
+    Estimator,
     aim,
     require_at_least,
     thread_count,
@@ -24,7 +25,7 @@ ALGORITHMS = ("lasso_cd", "lasso_lars", "threshold", "omp", "lars")
 """The values of `transform_algorithm`, which are scikit-learn's."""
 
 
-class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """Sparse codes of signals in a dictionary.
 
     The code u of each row x of X minimises::

@@ -4,10 +4,12 @@ import math
 import numbers
 import os
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -23,6 +25,15 @@ FLOATS = (np.float64, np.float32)
 
 SMALLEST_AIM = 1e-12
 """The smallest relative gap that is aimed at where `tol` is larger; rounding hides smaller ones."""
+
+
+class Estimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator that remembers the names of its class's parameters, which `clone` asks for."""
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> Any:
+        return super()._get_param_names()
 
 
 def limits_of(estimator: Any, penalised: bool = True) -> Limits:

@@ -156,7 +156,7 @@ class LogisticRegression(LinearClassifier):
             self._fit_multinomial(X, numbers, w, C, ratio)
         else:
             glm = binary(X, numbers, w, ratio, self.fit_intercept, 1.0 / C, self.positive)
-            answer = solve(glm, self._start(X.shape[1]), limits)
+            answer = solve(glm, self._start(X.shape[1]), limits, self.tol)
             warn_unless_solved(answer, self.tol)
             self.coef_, self.intercept_ = answer.x, answer.intercept
             self.dual_gap_ = float(answer.gap[0]) * (C if np.isfinite(C) else 1.0)

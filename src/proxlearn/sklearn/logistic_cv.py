@@ -279,7 +279,8 @@ class LogisticRegressionCV(LinearClassifier):
         if len(both):
             intercept, positive = self.fit_intercept, self.positive
             glm = binary(X, labels, weights[both], ratio, intercept, positive=positive)
-            answers = path(glm, 1.0 / self.Cs_, logistic_limits(self), thread_count(self.n_jobs))
+            limits, threads = logistic_limits(self), thread_count(self.n_jobs)
+            answers = path(glm, 1.0 / self.Cs_, limits, self.tol, threads)
             warn_unless_solved(answers, self.tol, stacklevel=4)
             coefs[both, :, 0, :-1] = np.stack([answer.x for answer in answers], axis=1)
             coefs[both, :, 0, -1] = np.stack([answer.intercept for answer in answers], axis=1)
@@ -336,7 +337,7 @@ class LogisticRegressionCV(LinearClassifier):
         limits = logistic_limits(self)
         intercept, positive = self.fit_intercept, self.positive
         glm = binary(X, labels, w, self.l1_ratio_, intercept, 1.0 / self.C_, positive)
-        answer = solve(glm, limits=limits)
+        answer = solve(glm, None, limits, self.tol)
         warn_unless_solved(answer, self.tol, stacklevel=4)
         self.coef_, self.intercept_ = answer.x, answer.intercept
         self.dual_gap_ = float(answer.gap[0]) * self.C_

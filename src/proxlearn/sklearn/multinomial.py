@@ -32,7 +32,7 @@ class Multinomial:
         x0 = None
         if start is not None:
             x0 = np.concatenate([start[:, :-1].ravel(), start[:, -1] * self.fit_intercept])
-        answer = solve(glm, x0, Limits(aim(tol), max_iter))
+        answer = solve(glm, x0, Limits(aim(tol), max_iter), tol)
         if answer.status[0] == 1 and np.isinf(answer.gap[0]):
             # Where no gap exists, violations of the optimality conditions have to meet `tol` alone.
             x0 = np.concatenate([answer.x[0], np.ravel(answer.intercept[0] * self.fit_intercept)])

@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from proxlearn.core.glm import Answer, Glm, describe
 from proxlearn.errors import InputError
 from proxlearn.sklearn.fitting import (
     Array,
+    Estimator,
     limits_of,
     linear_prediction,
     sample_weights,
@@ -22,7 +23,7 @@ Penalty = dict[str, Any]
 """A penalty as the arguments of `describe`: l1, l2 and bounds, or l1, level and groups."""
 
 
-class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):  # type: ignore[misc]
     """Fit and predict; a subclass says with which penalty. Several targets are one batch."""
 
     coef_: Any

@@ -141,7 +141,7 @@ class RegressorCV(LeastSquaresRegressor):
         # The loss is a sum and not a mean, so that each fold has its own multiple of alpha.
         factors = grid[:, None] * kept.sum(axis=1)
         limits = limits_of(self, is_full(penalty) and bool(grid.all()))
-        answers = path(glm, factors, limits, thread_count(self.n_jobs))
+        answers = path(glm, factors, limits, threads=thread_count(self.n_jobs))
         warn_unless_solved(answers, self.tol, stacklevel=5)
         errors = np.empty((len(grid), len(folds)))
         for k, (_, test) in enumerate(folds):

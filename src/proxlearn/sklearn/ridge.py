@@ -9,6 +9,8 @@ m x m matrix L with the same penalty.
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -24,25 +26,42 @@ from proxlearn.solving.starts import automatic_start
 
 LOSSES: dict[str, Any] = {"squares": Squares, "logistic": Logistic, "softmax": Softmax}
 
+SMALL = 250_000
+"""Entries of a wide A up to which L-BFGS is tried on A itself, where one problem is to be solved.
+
+At 200 x 1000 the reduction takes as long as 16 iterations, which are enough for a gap of 1e-6.
+"""
+
 MANY = {"squares": 1000, "logistic": 100, "softmax": 100}
 """Coefficients from which on the core is not asked, for each loss."""
 
 
-def solve(glm: Glm, x0: Any = None, limits: Limits | None = None, threads: int = 1) -> Answer:
-    """Solve every problem of a `Glm`, as `solve_glm` does."""
-    limits = Limits() if limits is None else limits
+def solve(
+    glm: Glm, x0: Any, limits: Limits, enough: float | None = None, threads: int = 1
+) -> Answer:
+    """Solve every problem of a `Glm`, as `solve_glm` does.
+
+    `enough` is the tolerance that has to be met. That of `limits` may be smaller, which costs the
+    core little.
+    """
     if not _suits(glm):
         start = automatic_start(glm) if x0 is None and glm.loss != "softmax" else None
         return solve_glm(glm, x0, limits, threads, start=start)
-    return _solve_all(glm, np.ones((1, glm.batch)), limits, x0, threads)[0]
+    return _solve_all(glm, np.ones((1, glm.batch)), _loosened(limits, enough), x0, threads)[0]
 
 
-def path(glm: Glm, factors: Array, limits: Limits, threads: int = 1) -> list[Answer]:
+def path(
+    glm: Glm, factors: Array, limits: Limits, enough: float | None = None, threads: int = 1
+) -> list[Answer]:
     """Solve with l1 and l2 multiplied by each of `factors` (K,) or (K, B), as `path_glm` does."""
     if not _suits(glm):
         return list(path_glm(glm, factors, limits=limits, threads=threads))
     factors = np.broadcast_to(np.reshape(factors, (len(factors), -1)), (len(factors), glm.batch))
-    return _solve_all(glm, factors, limits, None, threads)
+    return _solve_all(glm, factors, _loosened(limits, enough), None, threads)
+
+
+def _loosened(limits: Limits, enough: float | None) -> Limits:
+    return limits if enough is None else replace(limits, tol=enough)
 
 
 def _suits(glm: Glm) -> bool:
@@ -63,10 +82,15 @@ def _solve_all(
     A = glm.A.astype(np.float64, copy=False)
     wide = not scipy.sparse.issparse(A) and A.shape[0] < A.shape[1]
     reduced = _Reduced(A) if wide else None
+    at_once = factors.size > 1 or A.size > SMALL or 8 * A.shape[0] < A.shape[1]
     starts = None if x0 is None else np.atleast_2d(x0)
 
     def one(i: int) -> list[Found]:
         start = None if starts is None else starts[i if len(starts) > 1 else 0]
+        if reduced is not None and not at_once:
+            easy = _one(glm, A, None, i, factors[:, i], limits, start, only_easy=True)
+            if easy[0].status == 0:
+                return easy
         return _one(glm, A, reduced, i, factors[:, i], limits, start)
 
     if min(threads, glm.batch) > 1:
@@ -79,7 +103,7 @@ def _solve_all(
 
 def _one(
     glm: Glm, A: Any, reduced: "_Reduced | None", i: int, factors: Array, limits: Limits,
-    start: Array | None,
+    start: Array | None, only_easy: bool = False,
 ) -> list[Found]:  # fmt: skip
     """The solutions of problem i for the factors."""
     weights, l2 = of_problem(glm.sample_weight, i), float(np.ravel(of_problem(glm.l2, i))[0])
@@ -88,13 +112,14 @@ def _one(
     used = s > 0
     rows: Any = slice(None) if used.all() else used
     trimmed = loss if used.all() else _loss(glm, of_problem(glm.b, i)[used], s[used])
-    matrix = A if reduced is None else reduced.L
-    design = Design(matrix[rows], s[rows], glm.intercept)
+    matrix = A if reduced is None else reduced.get().L
+    matrix = matrix if used.all() else matrix[used]
+    design = Design(matrix, s[rows], glm.intercept)
     problem = Ridge(design, trimmed, glm.copies)
     point = None if start is None else problem.inward(start, A.shape[1], reduced)
     found = []
     for factor in factors:
-        solved = problem.solve(factor * l2, point, limits)
+        solved = problem.solve(factor * l2, point, limits, only_easy)
         point = solved.point
         W, constants = problem.outward(point)
         bound: float | None = solved.bound
@@ -120,6 +145,19 @@ class _Reduced:
     """
 
     def __init__(self, A: Array):
+        self.A = A
+        self.made = False
+        self.lock = Lock()
+
+    def get(self) -> "_Reduced":
+        """The reduction, which is computed when it is asked for the first time."""
+        with self.lock:
+            if not self.made:
+                self._make(self.A)
+                self.made = True
+        return self
+
+    def _make(self, A: Array) -> None:
         K = A @ A.T
         drop = 1e-13 * float(np.diag(K).max())
         C, pivots, rank, _ = scipy.linalg.lapack.dpstrf(K, tol=drop, lower=1, overwrite_a=1)

@@ -30,6 +30,10 @@ class Loss(Protocol):
 
     s: Array
     """Weights of the samples, (m,)."""
+    quadratic: bool
+
+    def at_zero(self) -> float:
+        """The value at predictions of 0."""
 
     def at(self, Z: Array) -> State:
         """Value and dual point at predictions."""
@@ -53,8 +57,13 @@ class Loss(Protocol):
 class Squares:
     """1/2 sum_i s_i (b_i - z_i)^2."""
 
+    quadratic = True
+
     def __init__(self, b: Array, s: Array, rows: int = 1):
         self.b, self.s = b, s
+
+    def at_zero(self) -> float:
+        return 0.5 * float(self.s @ np.square(self.b))
 
     def at(self, Z: Array) -> State:
         left = self.b - Z
@@ -83,8 +92,13 @@ class Squares:
 class Logistic:
     """sum_i s_i log(1 + exp(-b_i z_i)) with labels b of -1 and 1."""
 
+    quadratic = False
+
     def __init__(self, b: Array, s: Array, rows: int = 1):
         self.b, self.s, self.signed = b, s, s * b
+
+    def at_zero(self) -> float:
+        return float(self.s.sum() * np.log(2.0))
 
     def at(self, Z: Array) -> State:
         margin = self.b * Z
@@ -132,10 +146,15 @@ class Softmax:
     `State.own` holds the probabilities (R, m), with 0 at the labels, and 1 - p of the labels (m,).
     """
 
+    quadratic = False
+
     def __init__(self, b: Array, s: Array, classes: int):
         self.s, self.labels = s, b.astype(np.intp)
         self.cells = self.labels, np.arange(len(b))
         self.classes = classes
+
+    def at_zero(self) -> float:
+        return float(self.s.sum() * np.log(self.classes))
 
     def at(self, Z: Array) -> State:
         truth = Z[self.cells]
