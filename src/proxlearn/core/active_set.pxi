@@ -27,9 +27,12 @@ cdef class ActiveSet:
     cdef double next_look    # when to look for Ctrl-C again
 
     def __dealloc__(self):
-        for pointer in (<size_t> self.L, <size_t> self.items, <size_t> self.d, <size_t> self.product,
-                        <size_t> self.inside, <size_t> self.sign):
-            free(<void *> <size_t> pointer)
+        free(self.L)
+        free(self.items)
+        free(self.d)
+        free(self.product)
+        free(self.inside)
+        free(self.sign)
 
     cdef int begin(self, Py_ssize_t k, Py_ssize_t count) except -1 nogil:
         """Empty, with room for `count` of k variables to be active."""

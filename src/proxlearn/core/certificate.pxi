@@ -25,9 +25,11 @@ cdef class Certified(Point):
     cdef bint bounded  # True once a dual point was feasible
 
     def __dealloc__(self):
-        for pointer in (<size_t> self.free_ones, <size_t> self.free_length, <size_t> self.free_step,
-                        <size_t> self.free_gram, <size_t> self.moved):
-            free(<void *> <size_t> pointer)
+        free(self.free_ones)
+        free(self.free_length)
+        free(self.free_step)
+        free(self.free_gram)
+        free(self.moved)
 
     cdef int certify(self) except -1 nogil:
         """Objective, dual bound and gap at x; c = A^T u for all columns."""

@@ -7,6 +7,7 @@ cdef enum:
     MOST_SWEEPS = 100   # Sweeps in a row before all variables are looked at again.
     MOST_IDLE = 20      # Rounds in a row that do not reduce the violations: rounding stands in the way.
     FAST_ROUNDS = 3     # Rounds before the active-set method takes over.
+    FEW = 24            # Variables up to which LAPACK's calls take longer than the work.
     MOST_ROUNDS = 200   # Rounds of sweeps and a Newton step; a model that needs more is left as it is.
 
 # Times of the two methods, in units of a multiplication of a sweep over the model: a factorisation does
@@ -42,9 +43,13 @@ cdef class CoordinateModel(Model):
         self.in_factor = self.mark = NULL
 
     def __dealloc__(self):
-        for pointer in (<size_t> self.l1, <size_t> self.l2, <size_t> self.lower, <size_t> self.upper,
-                        <size_t> self.factored, <size_t> self.in_factor, <size_t> self.mark):
-            free(<void *> <size_t> pointer)
+        free(self.l1)
+        free(self.l2)
+        free(self.lower)
+        free(self.upper)
+        free(self.factored)
+        free(self.in_factor)
+        free(self.mark)
 
     cdef int reserve(self, Py_ssize_t room) except -1 nogil:
         self.l1 = <double *> resized(self.l1, room, sizeof(double))
@@ -311,7 +316,10 @@ cdef class CoordinateModel(Model):
                 L[t * ld + t] += self.l2[self.active[t]] + ridge * column[self.active[t]]
                 if L[t * ld + t] <= 0.0:
                     L[t * ld + t] = 1.0
-            dpotrf("L", &a, L, &ld, &info)
+            if count <= FEW:
+                info = small_cholesky(L, ld, count)
+            else:
+                dpotrf("L", &a, L, &ld, &info)
             if info == 0:
                 memcpy(self.factored, self.active, count * sizeof(Py_ssize_t))
                 self.factored_count = count
@@ -337,8 +345,11 @@ cdef class CoordinateModel(Model):
             d[i] = self.c[p] - self.l2[p] * self.w[p]
             if self.w[p] != 0.0:
                 d[i] -= copysign(self.l1[p], self.w[p])
-        dtrsv("L", "N", "N", &a, self.factor, &ld, d, &one)
-        dtrsv("L", "T", "N", &a, self.factor, &ld, d, &one)
+        if count <= FEW:
+            small_solve(self.factor, ld, count, d)
+        else:
+            dtrsv("L", "N", "N", &a, self.factor, &ld, d, &one)
+            dtrsv("L", "T", "N", &a, self.factor, &ld, d, &one)
         for i in range(count):
             p = self.active[i]
             w = self.w[p]

@@ -28,6 +28,8 @@ cdef extern from "maths.h" nogil:
     double sparse_dot(const double *data, const int *rows, long count, const double *u) noexcept
     double survey(double *c, double *l1, double *l2, double *lower, double *upper, double *violation, double *largest, long n) noexcept
     void root_scaled(const double *D, const double *a, double *out, long n) noexcept
+    int small_cholesky(double *L, long ld, long n) noexcept
+    void small_solve(const double *L, long ld, long n, double *d) noexcept
     void remove_variable(double *L, long ld, long a, long i) noexcept
     double examine(const double *a, long ld, const double *u, double *c, long m, long n) noexcept
     double largest_float(float *a, long n) noexcept

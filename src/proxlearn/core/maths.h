@@ -159,6 +159,30 @@ static inline double fast_log(double x) {
     return (double)(int32_t)k * 0.69314718055994530942 + twice_artanh((y - 1.0) / (y + 1.0));
 }
 
+/* The Cholesky factor L of a matrix of which the lower triangle is there, columns of length ld, in its
+ * place. For a few variables, where the call of LAPACK takes longer. Returns 0 where the matrix is positive definite. */
+static inline int small_cholesky(double *L, long ld, long n) {
+    for (long t = 0; t < n; t++) {
+        double *column = L + t * ld;
+        if (!(column[t] > 0.0)) return 1;
+        double root = sqrt(column[t]);
+        column[t] = root;
+        for (long i = t + 1; i < n; i++) column[i] /= root;
+        for (long j = t + 1; j < n; j++) axpy(-column[j], column + j, L + j * ld + j, n - j);
+    }
+    return 0;
+}
+
+/* d becomes the solution of L L^T d = d, with such a factor. */
+static inline void small_solve(const double *L, long ld, long n, double *d) {
+    for (long t = 0; t < n; t++) {
+        d[t] /= L[t * ld + t];
+        axpy(-d[t], L + t * ld + t + 1, d + t + 1, n - t - 1);
+    }
+    for (long t = n - 1; t >= 0; t--)
+        d[t] = (d[t] - dot(L + t * ld + t + 1, d + t + 1, n - t - 1)) / L[t * ld + t];
+}
+
 /* Remove variable i from a Cholesky factor L (a x a, lower, columns of length ld): the rows below it
  * move up, and rotations of neighbouring columns make L triangular again. */
 static inline void remove_variable(double *L, long ld, long a, long i) {

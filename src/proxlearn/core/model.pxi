@@ -31,10 +31,17 @@ cdef class Model:
         self.factor = self.direction = self.goal = self.step = self.product = NULL
 
     def __dealloc__(self):
-        for pointer in (<size_t> self.H, <size_t> self.w, <size_t> self.c, <size_t> self.start, <size_t> self.pull,
-                        <size_t> self.active, <size_t> self.factor, <size_t> self.direction, <size_t> self.goal,
-                        <size_t> self.step, <size_t> self.product):
-            free(<void *> <size_t> pointer)
+        free(self.H)
+        free(self.w)
+        free(self.c)
+        free(self.start)
+        free(self.pull)
+        free(self.active)
+        free(self.factor)
+        free(self.direction)
+        free(self.goal)
+        free(self.step)
+        free(self.product)
 
     cdef int make_room(self, Py_ssize_t k) except -1 nogil:
         """Room for k variables; H and the vectors keep their contents."""

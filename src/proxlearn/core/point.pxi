@@ -54,11 +54,21 @@ cdef class Point:
             self.restart(<double *> &start[0])
 
     def __dealloc__(self):
-        for pointer in (<size_t> self.x, <size_t> self.c, <size_t> self.score, <size_t> self.picked,
-                        <size_t> self.member, <size_t> self.columns, <size_t> self.inside,
-                        <size_t> self.z, <size_t> self.dz, <size_t> self.D, <size_t> self.v,
-                        <size_t> self.g, <size_t> self.d, <size_t> self.live, <size_t> self.needed):
-            free(<void *> <size_t> pointer)
+        free(self.x)
+        free(self.c)
+        free(self.score)
+        free(self.picked)
+        free(self.member)
+        free(self.columns)
+        free(self.inside)
+        free(self.z)
+        free(self.dz)
+        free(self.D)
+        free(self.v)
+        free(self.g)
+        free(self.d)
+        free(self.live)
+        free(self.needed)
 
     cdef int restart(self, double *start) except -1 nogil:
         """Forget the working set, and begin at `start`, or at the feasible point nearest to 0."""

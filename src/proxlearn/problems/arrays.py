@@ -278,7 +278,7 @@ def to_rows(name: str, value: Any, width: int, like: Any) -> Any:
 
     A is the matrix or the operator `like`.
     """
-    like = to_matrix("A", like)
+    like = like if type(like) is Matrix else to_matrix("A", like)
     if kernel.is_finite_vector(value, width, like.dtype):
         return value[None]
     array = to_array(name, value)
@@ -323,8 +323,8 @@ def _as(name: str, array: Any, like: Matrix) -> Any:
 
 def to_positive(name: str, value: Any, like: Any, at_least: float | None = None) -> Any:
     """Positive numbers (B,) of a number or one number an instance, in A's library and precision."""
-    like = to_matrix("A", like)
-    if isinstance(value, float) and like.dtype == np.float64 and 0 < value < np.inf:
+    like = like if type(like) is Matrix else to_matrix("A", like)
+    if isinstance(value, float) and 0.0 < value < math.inf and like.dtype == np.float64:
         return np.array([value])
     try:
         array = to_array(name, value)

@@ -367,8 +367,10 @@ def _linear(
     if batch > 1:
         names = ("lam", "radius", "lam2", "weights", "l1_ratio", "l1_weights")
         _check_batches(A, targets, {name: getattr(r, name, None) for name in names} | options)
-    single = batch == 1 and np.ndim(b) == axes
-    return Problem.described(model, batch, single, numpy=not (A.from_tensors or is_tensor(b)))
+    plain = type(b) is np.ndarray
+    single = batch == 1 and (b.ndim if plain else np.ndim(b)) == axes
+    numpy = not A.from_tensors and (plain or not is_tensor(b))
+    return Problem.described(model, batch, single, numpy)
 
 
 def _composite(A: Matrix, b: Any, f: "Smooth", r: "Penalty") -> Problem:

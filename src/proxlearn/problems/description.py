@@ -52,8 +52,11 @@ class Separable:
     @property
     def batch(self) -> int:
         """Number of instances, 1 where all instances of a problem share the penalty."""
-        parts = (self.lam, self.lam2, self.weights, self.lower, self.upper)
-        return max([len(part) for part in parts if part is not None], default=1)
+        counts = [1]
+        for part in (self.lam, self.lam2, self.weights, self.lower, self.upper):
+            if part is not None:
+                counts.append(len(part))
+        return max(counts)
 
     @property
     def has_path(self) -> bool:
@@ -75,15 +78,11 @@ class Separable:
     @property
     def uniform(self) -> tuple[float, float, float, float] | None:
         """l1, l2, lower and upper of one instance, if all coordinates share them; no bounds."""
-        if self.lam is None or self.weights is not None or self.has_bounds:
+        bounds = self.lower is not None or self.upper is not None
+        if self.lam is None or self.weights is not None or bounds:
             return None
         l2 = 0.0 if self.lam2 is None else float(self.lam2[0])
         return float(self.lam[0]), l2, -np.inf, np.inf
-
-    @property
-    def has_bounds(self) -> bool:
-        """True where there are bounds."""
-        return self.lower is not None or self.upper is not None
 
     def bounds(self, n: int) -> tuple[Any, Any]:
         """Lower and upper, each a number or (B or 1, n)."""
@@ -305,8 +304,8 @@ class LinearModel:
     @property
     def batch(self) -> int:
         """Number of instances."""
-        counts = [self.A.batch, len(self.b), self.penalty.batch]
-        return max(counts + [len(value) for value in self.options.values()])
+        count = max(self.A.batch, len(self.b), self.penalty.batch)
+        return max(count, *map(len, self.options.values())) if self.options else count
 
     @property
     def covered(self) -> bool:

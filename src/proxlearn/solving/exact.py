@@ -55,9 +55,9 @@ def solve_exactly(
     began = time.perf_counter()
     model = problem.model
     assert model is not None
-    stop = limits(tol, max_iter, time_limit)
     if problem.batch == 1 and problem.numpy and part is None:
-        return _solve_one(problem, model, x0, stop, began, start)
+        return _solve_one(problem, model, x0, limits(tol, max_iter, time_limit), began, start)
+    stop = limits(tol, max_iter, time_limit)
     glm, first = model.glm(), first_point(problem, x0)
     start = automatic_start(glm) if start is None and x0 is None else start
     answer = solve_glm(glm, first, stop, workers(threads), part, start)
@@ -91,7 +91,7 @@ def _solve_one(
     x, _, objective, gap, status, iterations, passes = found
     if not (math.isfinite(objective) and math.isfinite(kernel.largest_magnitude(x))):
         status = NUMERICAL_ERROR
-    x = x if model.A.precision == "float64" else x.astype(np.float32)
+    x = x if model.A.dtype.itemsize == 8 else x.astype(np.float32)
     F, gap, count, gradients = kernel.arrays_of(objective, gap, iterations, math.ceil(passes))
     x, seconds = x if problem.single else x[None], time.perf_counter() - began
     return Solution.of(x, F, gap, ONE_STATUS[status], count, gradients, seconds)
@@ -102,11 +102,10 @@ def _solve_as_given(model: LinearModel, limits: Limits) -> Any:
     A, r = model.A, model.penalty
     if not isinstance(r, Separable) or A.largest is None or model.options:
         return None
-    kind, numbers = LOSSES[model.loss], r.uniform
-    if numbers is None or is_started(model.loss, *A.shape):
+    kind, numbers, (m, n) = LOSSES[model.loss], r.uniform, A.shape
+    if numbers is None or is_started(model.loss, m, n):
         return None
-    s = 1.0 / A.shape[0] if kind.mean else 1.0
-    b = kind.prepare(model.b[0])
+    s, b = 1.0 / m if kind.mean else 1.0, kind.prepare(model.b[0])
     return kernel.solve_as_given(
         A.values, A.largest, b, kind.compiled, s, numbers, A.products,
         limits.tol, limits.max_iter, limits.seconds,

@@ -25,7 +25,7 @@ VARIABLE = b"PROXLEARN_ENGINE"
 
 def solve(
     problem: Problem,
-    optimizer: "str | Optimizer" = "auto",
+    optimizer: "str | Optimizer" = AUTO,
     *,
     tol: float = 1e-6,
     max_iter: int = 1000,
@@ -116,7 +116,7 @@ def solve(
     check_limits(tol, max_iter, time_limit)
     recorded = record or callback is not None
     if in_core(engine, problem, optimizer, tol, max_iter, polish=polish, recorded=recorded):
-        start = None if is_automatic(optimizer) else find_start(optimizer)
+        start = None if optimizer is AUTO or is_automatic(optimizer) else find_start(optimizer)
         return solve_exactly(problem, x0, tol, int(max_iter), time_limit, threads, start=start)
     if in_core(engine, problem, AUTO, tol, max_iter, polish=polish, recorded=recorded):
         with needing_torch(f"the optimizer {optimizer!r}"):
@@ -185,7 +185,11 @@ def _missing(
         )
     if not model.covered:
         return "needs A as a dense or sparse matrix on the CPU"
-    if is_automatic(optimizer) or (model.has_starts and find_start(optimizer) is not None):
+    if (
+        optimizer is AUTO
+        or is_automatic(optimizer)
+        or (model.has_starts and find_start(optimizer) is not None)
+    ):
         return None
     return f"cannot begin this problem with optimizer {optimizer!r}"
 
