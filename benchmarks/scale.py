@@ -13,6 +13,7 @@ all processes of a run spent outside of its solves.
 
 import argparse
 import asyncio
+import logging
 import multiprocessing
 import os
 import tempfile
@@ -179,6 +180,7 @@ async def _serve_workers(pipe, address, count):
 
 
 def serve(pipe, function, *arguments):
+    logging.disable(logging.WARNING)
     asyncio.run(function(pipe, *arguments))
 
 

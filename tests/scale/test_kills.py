@@ -8,15 +8,13 @@ import random
 import resource
 import shutil
 import signal
-import subprocess
 import sys
-import time
-from contextlib import contextmanager
 
 import numpy as np
 import psutil
 import pytest
 
+from dask_processes import dask_cluster, end, start, until
 from many_problems import content
 from proxlearn.scale import results, work
 from proxlearn.scale.batches import Batches
@@ -26,7 +24,7 @@ from proxlearn.scale.results import PREFIX
 pytest.importorskip("zarr")
 pytestmark = [pytest.mark.filterwarnings("ignore:chunks of"), pytest.mark.slow]
 CHUNKS, CHUNK = 30, 150
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+CHUNKED = ("--chunk", str(CHUNK))
 
 
 @pytest.fixture(scope="module")
@@ -49,26 +47,6 @@ def rerun(client, problems, out):
     """The exit code of another run of the same command, and how many chunks it has solved."""
     outcome = Batches.of(str(problems), str(out), chunk=CHUNK).run(client)
     return outcome.code, outcome.computed
-
-
-def start(problems, out, *options, **settings):
-    arguments = ["solve-batch", str(problems), str(out), "--chunk", str(CHUNK), *options]
-    command = [sys.executable, "-m", "proxlearn", *arguments]
-    return subprocess.Popen(
-        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **settings
-    )
-
-
-def end(process):
-    out, err = process.communicate(timeout=120)
-    return process.returncode, out.decode(), err.decode()
-
-
-def until(condition, seconds=90):
-    ends = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < ends, "waited in vain"
-        time.sleep(0.005)
 
 
 def finished(out):
@@ -94,7 +72,7 @@ def workers_of(process):
 
 def test_killed_workers_are_replaced(problems, undisturbed, tmp_path):
     out = tmp_path / "out"
-    process = start(problems, out, "--workers", "2")
+    process = start(problems, out, *CHUNKED, "--workers", "2")
     for moment in sorted(random.sample(range(1, CHUNKS - 5), 2)):
         until(lambda moment=moment: finished(out) >= moment or process.poll() is not None)
         if victims := workers_of(process):
@@ -110,7 +88,7 @@ def test_a_killed_client_takes_its_cluster_along_and_loses_nothing(
     problems, undisturbed, tmp_path, client
 ):
     out = tmp_path / "out"
-    process = start(problems, out, "--workers", "2")
+    process = start(problems, out, *CHUNKED, "--workers", "2")
     moment = random.randrange(1, CHUNKS - 5)
     until(lambda: finished(out) >= moment)
     workers = workers_of(process)
@@ -127,39 +105,11 @@ def test_a_killed_client_takes_its_cluster_along_and_loses_nothing(
     assert content(out) == undisturbed
 
 
-@contextmanager
-def dask_cluster(folder):
-    """A scheduler and two workers as processes of their own, on the loopback interface."""
-    file = folder / "scheduler.json"
-    place = ["--host", "127.0.0.1", "--no-dashboard"]
-    commands = [["scheduler", *place, "--port", "0", "--scheduler-file", str(file)]]
-    worker = ["worker", *place, "--nthreads", "1", "--no-nanny", "--scheduler-file", str(file)]
-    commands += [worker, worker]
-    processes = []
-    try:
-        for command in commands:
-            processes.append(
-                subprocess.Popen(
-                    [sys.executable, "-m", "dask", *command],
-                    env=ENVIRONMENT, cwd=folder,
-                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                )
-            )  # fmt: skip
-            until(file.exists)
-        import json
-
-        yield json.loads(file.read_text())["address"], processes
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-
-
 @pytest.mark.parametrize("victims", ["scheduler", "all"])
 def test_a_killed_scheduler_loses_nothing(victims, problems, undisturbed, tmp_path, client):
     out = tmp_path / "out"
     with dask_cluster(tmp_path) as (address, processes):
-        process = start(problems, out, "--scheduler", address)
+        process = start(problems, out, *CHUNKED, "--scheduler", address)
         moment = random.randrange(1, CHUNKS - 10)
         until(lambda: finished(out) >= moment)
         killed = processes[:1] if victims == "scheduler" else [process, *processes]
@@ -185,7 +135,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(problems, undisturbed, tmp_pa
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
-    code, said, errors = end(start(problems, out, "--workers", "1", preexec_fn=limit))
+    code, said, errors = end(start(problems, out, *CHUNKED, "--workers", "1", preexec_fn=limit))
     assert (code, said) == (2, "")
     assert errors.count("error: ") == 1
     assert "Traceback" not in errors

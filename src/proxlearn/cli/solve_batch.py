@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from proxlearn import checks
-from proxlearn.errors import needing_dask
+from proxlearn.errors import InputError, needing_dask
 
 if TYPE_CHECKING:
     from proxlearn.scale.batches import Outcome
@@ -66,6 +66,11 @@ def solve_batch(
         scheduler=scheduler,
         workers=workers,
     )
+    if scheduler is not None and dashboard is not None:
+        raise InputError(
+            f"--dashboard {dashboard} was given with --scheduler; leave it out: a running cluster "
+            "has its own dashboard"
+        )
     with needing_dask("solve-batch"):
         import zarr  # noqa: F401
 

@@ -1,5 +1,6 @@
 """Dask clusters: one of our own on this machine, a client of another, and tasks on either."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -21,6 +22,9 @@ HEAVY_AHEAD = 2
 
 PACE = 0.2
 """Seconds in which the results of tasks are collected before they are fetched."""
+
+PATIENCE = 10
+"""Seconds in which a scheduler must answer."""
 
 LOOK = 2.0
 """Seconds between two looks at how many threads the cluster has."""
@@ -97,13 +101,24 @@ def _client(address: str) -> Any:
     for name in ("distributed", "distributed.client", "tornado.application", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # a lost scheduler is a line of ours
     try:
-        return Client(address, timeout=10, set_as_default=False)
+        asyncio.run(_reach(address))
+        return Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         said = " ".join(str(error).split())[:200]
         raise InputError(
             f"no scheduler of Dask answers at {address} ({said}); expected an address such as "
             "tcp://host:8786, or tls://host:8786 with Dask's TLS settings"
         ) from None
+
+
+async def _reach(address: str) -> None:
+    """Connect once: a client that cannot takes 20 seconds to give up and then shows a traceback."""
+    from distributed.comm.core import connect
+    from distributed.security import Security
+
+    settings = Security().get_connection_args("client")
+    comm = await connect(address, timeout=PATIENCE, **settings)
+    await comm.close()
 
 
 @dataclass(frozen=True)
