@@ -27,7 +27,7 @@ class Counted:
 
     def pytest_runtest_logreport(self, report):
         counts = self.outcomes[Path(report.nodeid.partition("::")[0]).name]
-        if report.when == "call" and not hasattr(report, "wasxfail"):
+        if report.when == "call" and not hasattr(report, "wasxfail") and not report.skipped:
             counts[report.outcome] += 1
         elif hasattr(report, "wasxfail"):
             counts["differs" if report.skipped else "failed"] += 1
