@@ -35,6 +35,10 @@ cdef class Penalty:
         """True for a sum over the coordinates."""
         return False
 
+    cdef bint is_smooth(self) noexcept nogil:
+        """True where r has no kinks, so that no coordinate of the solution is 0 but by chance."""
+        return False
+
     cdef Model model(self):
         """A model for this penalty."""
         raise NotImplementedError

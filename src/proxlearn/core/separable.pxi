@@ -45,6 +45,13 @@ cdef class Separable(Penalty):
     cdef bint is_separable(self) noexcept nogil:
         return True
 
+    cdef bint is_smooth(self) noexcept nogil:
+        cdef Py_ssize_t j
+        for j in range(self.n):
+            if self.l1[j] > 0.0 or self.lower[j] > -INFINITY or self.upper[j] < INFINITY:
+                return False
+        return True
+
     cdef double minimiser(self, Py_ssize_t j, double h, double g, double x) noexcept nogil:
         """The minimiser over coordinate j of r_j and a quadratic with slope -g at x and curvature h."""
         cdef double d = h + self.l2[j], z = g + h * x, new
