@@ -140,5 +140,7 @@ EXPERIMENTS = (
 )
 """Experiments in the paper's order; each file of `proxlearn.evaluation.experiments` has `_` for `-`."""
 
+TRAINED = ("published-", "corrected-")
+"""How the names of methods begin that only the experiments know, which check the rest of them."""
 SCALES = ("quick", "paper")
 """Sizes at which an experiment can be run."""
