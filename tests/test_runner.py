@@ -369,3 +369,12 @@ def test_rows_are_kept_only_where_they_belong_together(tmp_path):
         runner.run(tiny(), "quick", tmp_path, optimizers=["ista"], iterations=20, keep=True)
     with pytest.raises(InputError, match="depend on all of its methods"):
         runner.run(tiny(certified=False), "quick", tmp_path, optimizers=["ista"], keep=True)
+
+
+def test_the_command_takes_the_methods_that_only_experiments_know(tmp_path, capsys):
+    folder = ["--out", str(tmp_path), "--count", "1", "--iterations", "2"]
+    assert main(["reproduce", "lasso", "--optimizers", "published-adamhd", *folder]) == 0
+    rows = parquet.read(tmp_path / "lasso.parquet")
+    assert set(rows["optimizer"]) == {"published-adamhd"}
+    assert main(["reproduce", "lasso", "--optimizers", "published-adagrad", *folder]) == 2
+    assert "unknown optimizer 'published-adagrad'" in capsys.readouterr().err

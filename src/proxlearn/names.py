@@ -140,5 +140,7 @@ EXPERIMENTS = (
 )
 """Experiments in the paper's order; `proxlearn.evaluation.experiments` has a file for each."""
 
+TRAINED = ("published-", "corrected-")
+"""How the names of methods begin that only the experiments know, which check the rest of them."""
 SCALES = ("quick", "paper")
 """Sizes at which an experiment can be run."""

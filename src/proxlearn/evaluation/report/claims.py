@@ -103,13 +103,13 @@ def _ablation(results: Results) -> list[Verdict]:
     words = {v: f"{v.upper()} {count}" for v, count in counts.items()}
     ours = ", ".join(words.values())
     fixed = ", ".join(words[v] for v in ("pba", *biased))
-    weights = f"{'published' if published else 'corrected'}: 1 seed" if counts["p"].measured else ""
+    weights = f"{'published' if published else 'shipped'}: 1 seed" if counts["p"].measured else ""
     return [
         Verdict("LASSO: all learned variants converge", "ablation", "all converge", ours,
                 restarted, verdict(reduce(both, ends)), fewer, weights),
         Verdict("LASSO: fixing b1 = b2 = 0 (PBA) is better than learning them", "ablation",
                 "PBA before PBA1, PBA2, PBA12", fixed, restarted, verdict(reduce(both, better)),
-                weights=weights),
+                fewer, weights),
     ]  # fmt: skip
 
 

@@ -76,7 +76,7 @@ def _biases(results: Results) -> Verdict:
         "",
         verdict(reduce(both, settled)),
         FEWER if words else "",
-        "corrected: 1 seed" if words else "",
+        "shipped: 1 seed" if words else "",
     )
 
 
@@ -124,7 +124,7 @@ def _generic(results: Results) -> Verdict:
         str(results.to("logistic", RIGHT, "fista-restart", results.converged)),
         verdict(reduce(both, failed)),
         LESS if None not in failed and not published else "",
-        "" if None in failed else _seeds(results) if published else "corrected: 1 seed",
+        "" if None in failed else _seeds(results) if published else "shipped: 1 seed",
     )
 
 
