@@ -22,10 +22,17 @@ from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import GLM
 from proxlearn.problems.tensors import start_point
 from proxlearn.solving.attempts import Attempts, attempt
+from proxlearn.solving.repair import Repairs
 from proxlearn.solving.safeguard import Safeguarded, SafeState, looks, rule_of
 from proxlearn.solving.solution import History, Solution, Status
 from proxlearn.solving.units import in_natural_units, restored, watched
 
+EXACT = 1e-4
+"""Tolerance below which an exact method is tried behind operators, beside repaired bounds.
+
+At a tolerance of 1e-3 it raised the gradients to 1.5 times those of the bare method on 9 of 12
+photographs behind the four operators and was of use on 2 (64x64, FISTA with restart, 2026-11-18).
+"""
 COSTLY_CHECK_EVERY = 10
 """Iterations between looks at a lower bound that costs an extra product (unpenalised columns)."""
 
@@ -74,7 +81,8 @@ def iterate(
     else:
         _check_layers(method, max_iter)
     run = _Run(problem, method, start_point(problem, x0), tol, record)
-    run.attempts.possible &= polish and tol > 0
+    run.repairs.possible &= polish
+    run.attempts.possible &= polish and tol > 0 and (tol < EXACT or not run.repairs.possible)
     status = Status.MAX_ITER
     for _ in range(max_iter):
         if time_limit is not None and run.seconds() >= time_limit:
@@ -147,7 +155,7 @@ class _Run:
         # A product with each unpenalised column and one with A^T, two of which are a gradient.
         self.look = 0 if free is None else (int(free.any(0).sum()) + 2) // 2
         self.lower = torch.full((B,), -torch.inf, dtype=torch.float64, device=device)
-        self.attempts = Attempts(problem)
+        self.attempts, self.repairs = Attempts(problem), Repairs(problem, tol)
         self.gradient = int(not problem.f.gradients_are_free)
         # Losses of A x with a penalty like l1 have a gap: nothing less than it will do.
         self.gapless = not (isinstance(problem.f, GLM) and problem.r.level() is not None)
@@ -183,6 +191,8 @@ class _Run:
             self.grad_evals[self.working()] += self.look
         if due:
             lower = self._lower()
+            if self.repairs.possible:
+                lower = self._repair(upper, lower)
             self._end(self._verified(self._claimed(upper, lower) & ~self.ended), Status.SOLVED)
             if self.attempts.possible:
                 self._polish(upper, (upper - lower) / upper.abs())
@@ -206,6 +216,25 @@ class _Run:
             known = torch.where(lower.isnan(), -torch.inf, lower)
             self.lower[self.index] = torch.maximum(self.lower[self.index], known)
         return torch.maximum(lower, self.lower[self.index].to(lower.dtype))
+
+    def _repair(self, upper: Tensor, lower: Tensor) -> Tensor:
+        """The lower bounds, better ones where a repair of the dual point was due and helped."""
+        gap = self.problem.gap(upper, lower)
+        open_ = ~self.ended & (gap > self.problem.allowed_gap(self.tol, upper))
+        local = (self.repairs.due(self.k, self.index, upper) & open_).nonzero()[:, 0]
+        if not len(local):
+            return lower
+        rows, whole = self.index[local], len(local) == len(self.index)
+        problem = self.problem if whole else self.problem.select(local)
+        at = self.state.at if whole else select(self.state.at, local)
+        bound, cost = self.repairs.bound(problem, at, rows, upper[local])
+        self.grad_evals[rows] += cost
+        self.lower[rows] = torch.maximum(self.lower[rows], bound)
+        better = lower.index_put((local,), torch.maximum(lower[local], bound.to(lower.dtype)))
+        self.repairs.done(self.k, rows, gap[local], (upper - better)[local])
+        if isinstance(self.state, SafeState):
+            self.state = replace(self.state, lower=torch.maximum(self.state.lower, better))
+        return better
 
     def _polish(self, upper: Tensor, gap: Tensor) -> None:
         """Attempts where they are due; those that meet the tolerance end SOLVED."""
