@@ -232,8 +232,8 @@ class _Run:
         self.lower[rows] = torch.maximum(self.lower[rows], bound)
         better = lower.index_put((local,), torch.maximum(lower[local], bound.to(lower.dtype)))
         self.repairs.done(self.k, rows, gap[local], (upper - better)[local])
-        if isinstance(self.state, SafeState):
-            self.state = replace(self.state, lower=torch.maximum(self.state.lower, better))
+        # The safeguard goes on judging by its own bounds: one that was repaired once is hard to beat
+        # by the next ones, and progress would look like a standstill.
         return better
 
     def _polish(self, upper: Tensor, gap: Tensor) -> None:
