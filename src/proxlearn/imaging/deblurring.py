@@ -89,9 +89,7 @@ def deblur(
     level = max(LAM_OF_NOISE * noise_level(channels), LEAST_LAM) if lam is None else lam
     W = Wavelet(grid, basis, LEVELS, dtype=torch.float32)
     problem = sparse_recovery(A, seen, level, basis=W)
-    solution = solve(
-        problem, optimizer, tol=tol, max_iter=max_iter, polish=False, callback=callback
-    )
+    solution = solve(problem, optimizer, tol=tol, max_iter=max_iter, callback=callback)
     top, left = ((g - s) // 2 for g, s in zip(grid, (height, width), strict=True))
     assert solution.image is not None
     pictures = solution.image.reshape(-1, *grid)[:, top : top + height, left : left + width]

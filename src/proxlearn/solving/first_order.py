@@ -21,6 +21,7 @@ from proxlearn.problems.powers import times_power
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import GLM
 from proxlearn.problems.tensors import start_point
+from proxlearn.solving.repair import Repairs
 from proxlearn.solving.safeguard import Safeguarded, SafeState, looks, rule_of
 from proxlearn.solving.solution import History, Solution, Status
 from proxlearn.solving.units import in_natural_units, restored, watched
@@ -51,6 +52,7 @@ def iterate(
     x0: Any = None,
     time_limit: float | None = None,
     safeguard: bool = True,
+    repair: bool = True,
     record: bool = False,
     callback: Callable[[Progress], None] | None = None,
 ) -> Solution:
@@ -62,7 +64,8 @@ def iterate(
         if bool(start.isfinite().all()):
             solution = iterate(
                 scaled, optimizer, tol=tol, max_iter=max_iter, x0=start, time_limit=time_limit,
-                safeguard=safeguard, record=record, callback=watched(callback, units),
+                safeguard=safeguard, repair=repair, record=record,
+                callback=watched(callback, units),
             )  # fmt: skip
             return restored(solution, scaled, units, problem, tol)
     method = optimizers.get(_automatic(problem) if optimizer == "auto" else optimizer)
@@ -71,6 +74,7 @@ def iterate(
     else:
         _check_layers(method, max_iter)
     run = _Run(problem, method, start_point(problem, x0), tol, record)
+    run.repairs.possible &= repair
     status = Status.MAX_ITER
     for _ in range(max_iter):
         if time_limit is not None and run.seconds() >= time_limit:
@@ -143,6 +147,7 @@ class _Run:
         # A product with each unpenalised column and one with A^T, two of which are a gradient.
         self.look = 0 if free is None else (int(free.any(0).sum()) + 2) // 2
         self.lower = torch.full((B,), -torch.inf, dtype=torch.float64, device=device)
+        self.repairs = Repairs(problem, tol)
         self.gradient = int(not problem.f.gradients_are_free)
         # Losses of A x with a penalty like l1 have a gap: nothing less than it will do.
         self.gapless = not (isinstance(problem.f, GLM) and problem.r.level() is not None)
@@ -178,6 +183,8 @@ class _Run:
             self.grad_evals[self.working()] += self.look
         if due:
             lower = self._lower()
+            if self.repairs.possible:
+                lower = self._repair(upper, lower)
             self._end(self._verified(self._claimed(upper, lower) & ~self.ended), Status.SOLVED)
         self._record()
         if bool(self.ended.any()):
@@ -202,6 +209,25 @@ class _Run:
             known = torch.where(lower.isnan() | self.ended, -torch.inf, lower)
             self.lower[self.index] = torch.maximum(self.lower[self.index], known)
         return torch.maximum(lower, self.lower[self.index].to(lower.dtype))
+
+    def _repair(self, upper: Tensor, lower: Tensor) -> Tensor:
+        """The lower bounds, better ones where a repair of the dual point was due and helped."""
+        gap = self.problem.gap(upper, lower)
+        open_ = ~self.ended & (gap > self.problem.allowed_gap(self.tol, upper))
+        local = (self.repairs.due(self.k, self.index, upper) & open_).nonzero()[:, 0]
+        if not len(local):
+            return lower
+        rows, whole = self.index[local], len(local) == len(self.index)
+        problem = self.problem if whole else self.problem.select(local)
+        at = self.state.at if whole else select(self.state.at, local)
+        bound, cost = self.repairs.bound(problem, at, rows, upper[local])
+        self.grad_evals[rows] += cost
+        self.lower[rows] = torch.maximum(self.lower[rows], bound)
+        better = lower.index_put((local,), torch.maximum(lower[local], bound.to(lower.dtype)))
+        self.repairs.done(self.k, rows, gap[local], (upper - better)[local])
+        # The safeguard goes on judging by its own bounds: a repaired one is hard to beat by the next
+        # ones, and progress would look like a standstill.
+        return better
 
     def _end(self, those: Tensor, status: Status) -> None:
         for i in self.index[those].tolist():

@@ -134,15 +134,15 @@ class TrainConfig:
         preset: dict[str, Any] = {
             "rule": "banded",
             "loss": "log-both-gaps",
-            "steps": 186,
-            "batch": 6,
+            "steps": 180,
+            "batch": 5,
             "horizon": 100,
             "warmup": 80,
             "lr": 5e-3,
-            "reference": 200,
+            "reference": 120,
             "floor": 1e-5,
             "validation": 4,
-            "validation_batches": 8,
+            "validation_batches": 4,
             "validate_every": 30,
         }
         return cls(**{**preset, **changes})

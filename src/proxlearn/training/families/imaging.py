@@ -19,6 +19,8 @@ from proxlearn.problems.smooth import LeastSquares
 from proxlearn.training.families.base import Family, check_numbers, check_sizes, randn
 from proxlearn.training.families.wide import log_uniform
 
+SIZES = (48, 64)
+"""What `fixed` chooses from where no size is given."""
 WAVELETS = ("haar", "db2", "db4")
 """What `fixed` chooses from where no wavelet is given."""
 
@@ -34,7 +36,7 @@ class Pictures(Family):
     """
 
     size: int = 0
-    """Side of the pieces; 0 draws it for every batch, 48 or 64."""
+    """Side of the pieces; 0 draws it for every batch from `SIZES`."""
     wavelet: str = ""
     """The basis, 4 levels; drawn for every batch where it is empty."""
     folder: str = ""
@@ -59,7 +61,7 @@ class Pictures(Family):
         u, v = torch.rand(2, generator=generator).tolist()
         return replace(
             self,
-            size=self.size or (48 if u < 0.5 else 64),
+            size=self.size or SIZES[int(len(SIZES) * u)],
             wavelet=self.wavelet or WAVELETS[int(len(WAVELETS) * v)],
         )
 
