@@ -12,6 +12,7 @@ import torch
 
 import proxlearn as pl
 from proxlearn.methods.rules.observed import Observed
+from proxlearn.methods.scheme import Rule
 
 problem = pl.families.GaussianLasso().sample(16, 1, dtype=torch.float64)
 ITERATIONS = 40
@@ -22,7 +23,7 @@ RULES = {
 }
 
 
-def choices(rule: pl.methods.scheme.Rule) -> dict[str, torch.Tensor]:
+def choices(rule: Rule) -> dict[str, torch.Tensor]:
     """p L and a of all coordinates that are not 0, iteration by iteration: three quantiles."""
     levels = torch.tensor([0.1, 0.5, 0.9], dtype=torch.float64)
     seen: dict[str, list[torch.Tensor]] = {"p L": [], "a": []}

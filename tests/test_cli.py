@@ -379,7 +379,8 @@ def test_as_a_module_in_a_process_of_its_own(folder):
 ENDLESS = """
 import signal
 import sys
-from proxlearn import cli, jobs
+from proxlearn import cli
+from proxlearn.cli import solve_job
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in jobs of the background
 
@@ -387,7 +388,7 @@ def announced(*arguments, **options):
     print("solving", flush=True)
     return solve(*arguments, **options)
 
-solve, jobs.solve = jobs.solve, announced
+solve, solve_job.solve = solve_job.solve, announced
 sys.exit(cli.main(sys.argv[1:]))
 """
 

@@ -12,7 +12,12 @@ import torch
 from proxlearn import Solution
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples"
-QUICK = {"smooth_case": ["--steps", "2"], "nonsmooth_case": [], "explicit_subgradient": []}
+QUICK = {
+    "smooth_case": ["--steps", "2"],
+    "nonsmooth_case": [],
+    "explicit_subgradient": [],
+    "structure_of_rules": [],
+}
 """Arguments with which each script takes seconds."""
 
 

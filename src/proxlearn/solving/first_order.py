@@ -225,8 +225,8 @@ class _Run:
         self.lower[rows] = torch.maximum(self.lower[rows], bound)
         better = lower.index_put((local,), torch.maximum(lower[local], bound.to(lower.dtype)))
         self.repairs.done(self.k, rows, gap[local], (upper - better)[local])
-        # The safeguard goes on judging by its own bounds: a repaired one is hard to beat by the next
-        # ones, and progress would look like a standstill.
+        # The safeguard goes on judging by its own bounds: a repaired one is hard to beat by the
+        # next ones, and progress would look like a standstill.
         return better
 
     def _end(self, those: Tensor, status: Status) -> None:
