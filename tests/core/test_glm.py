@@ -392,3 +392,17 @@ def test_dependent_columns_and_a_small_penalty(penalty):
     assert answer.status.tolist() == [0]
     assert answer.gap[0] <= 1e-9 * answer.objective[0]
     assert answer.iterations[0] < 50
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_dependent_columns_without_an_l1_penalty(seed):
+    """Along a direction with A d = 0 the model neither falls nor rises, and no step is taken."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((40, 3)) @ rng.standard_normal((3, 12))
+    A -= A.mean(0)
+    b = rng.standard_normal(40)
+    answer = solve_glm(describe(A, b, "squares", lower=0.0), limits=Limits(1e-9))
+    assert answer.status.tolist() == [0]
+    assert np.abs(answer.x).max() < 1e3
+    best = 0.5 * nnls(A, b)[1] ** 2
+    assert answer.objective[0] == pytest.approx(best, rel=1e-8)

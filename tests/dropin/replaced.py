@@ -7,6 +7,7 @@ imports and its `parametrize` decorators take those.
 
 import importlib.util
 import sys
+from collections.abc import Collection
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -50,6 +51,16 @@ def load(name: str) -> ModuleType:
 def collected(module: ModuleType) -> dict[str, Any]:
     """The tests of a copy and its marks, to be put into the module that pytest collects."""
     held = {name: value for name, value in vars(module).items() if name.startswith("test_")}
+    for test in held.values():
+        for mark in getattr(test, "pytestmark", []):
+            list_values(mark)
     marks = getattr(module, "pytestmark", [])
     held["pytestmark"] = list(marks) if isinstance(marks, list) else [marks]
     return held
+
+
+def list_values(mark: pytest.Mark) -> None:
+    """Turn the generator that a `parametrize` was given into a list, which pytest asks for."""
+    if mark.name == "parametrize" and not isinstance(mark.args[1], Collection):
+        names, values, *rest = mark.args
+        object.__setattr__(mark, "args", (names, list(values), *rest))

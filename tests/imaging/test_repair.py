@@ -24,7 +24,7 @@ def test_repaired_bounds_hold_and_are_not_worse(name):
     for iterations in (3, 40):
         short = pl.solve(problem, "fista-restart", tol=0, max_iter=iterations, polish=False)
         at = problem.f.evaluate(short.x)
-        bound, cost = repaired_bound(problem, at.dual, c, short.objective, never)
+        bound, cost = repaired_bound(problem, at.dual, at.grad, c, short.objective, never)
         assert bool(((cost >= 1) & (cost <= 6)).all())
         assert bool((bound >= problem.lower_bound(at)).all())
         assert bool((bound <= best.objective * (1 + 1e-12)).all())

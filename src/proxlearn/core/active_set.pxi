@@ -11,6 +11,8 @@ cdef enum:
 
 
 cdef double DEPENDENT = 1e-10  # Part of a variable's curvature that the active ones must leave.
+cdef double ROUNDING = 1e-13  # Part of it below which a curvature is nothing but rounding.
+cdef double NOTHING = 1e-9  # Part of the largest move below which a move is nothing but rounding.
 
 
 cdef class ActiveSet:
@@ -105,11 +107,28 @@ cdef class ActiveSet:
         memmove(self.items + i, self.items + i + 1, (self.a - 1 - i) * sizeof(Py_ssize_t))
         self.a -= 1
 
+    cdef void clear_rounding(self, CoordinateModel M, Py_ssize_t count) noexcept nogil:
+        """Set those entries of the direction to 0 that only rounding made.
+
+        Otherwise the step to the kink of such a variable would be beyond all bounds.
+        """
+        cdef Py_ssize_t i
+        cdef double most = 0.0
+        for i in range(count):
+            most = max(most, fabs(self.d[i]) * self.length(M, self.items[i]))
+        for i in range(count):
+            if fabs(self.d[i]) * self.length(M, self.items[i]) <= NOTHING * most:
+                self.d[i] = 0.0
+
+    cdef double length(self, CoordinateModel M, Py_ssize_t p) noexcept nogil:
+        """The length of column p, with its quadratic penalty."""
+        return sqrt(M.H[p * M.ld + p] + M.l2[p])
+
     cdef int enter(self, CoordinateModel M, Py_ssize_t p) except -1 nogil:
         """Let variable p be active; one that depends on the others moves until one of them leaves."""
         cdef Py_ssize_t i, who
         cdef int a, one = 1, room
-        cdef double rest, part, slope, at
+        cdef double rest, own, part, slope, at
         self.make_room(self.a + 1)
         room = self.room
         while True:
@@ -118,8 +137,9 @@ cdef class ActiveSet:
                 self.d[i] = M.H[p * M.ld + self.items[i]]
             if a > 0:
                 dtrsv("L", "N", "N", &a, self.L, &room, self.d, &one)
-            rest = M.H[p * M.ld + p] + M.l2[p] - dot(self.d, self.d, a)
-            if rest > DEPENDENT * (M.H[p * M.ld + p] + M.l2[p]):
+            own = M.H[p * M.ld + p] + M.l2[p]
+            rest = own - dot(self.d, self.d, a)
+            if rest > DEPENDENT * own:
                 for i in range(a):
                     self.L[i * room + a] = self.d[i]
                 self.L[a * room + a] = sqrt(rest)
@@ -138,7 +158,8 @@ cdef class ActiveSet:
             if slope < 0.0:
                 for i in range(a + 1):
                     self.d[i] = -self.d[i]
-            part = fabs(slope) / rest if rest > 0.0 else INFINITY
+            self.clear_rounding(M, a + 1)
+            part = fabs(slope) / rest if rest > ROUNDING * own else INFINITY
             who = self.first_kink(M, a + 1, &part)
             if not isfinite(part):
                 self.inside[p] = 2

@@ -76,15 +76,20 @@ class Repairs:
         """The best lower bound on F* found from the dual points of e, in float64, and its cost.
 
         `problem`, `e` and `upper` are those of the instances `rows` of the batch. The cost is in
-        gradients.
+        gradients; the first repair of an instance counts the gradient that the curvatures take.
         """
         if self.curvature is None:
             self.curvature = band_curvatures(self.problem)[0].double()
         c = spread(self.curvature[rows], groups(problem))
-        exact = problem if problem.dtype == torch.float64 else problem.to(torch.float64)
         assert e.dual is not None
-        allowed = problem.allowed_gap(self.tol, upper)
-        bound, cost = repaired_bound(exact, e.dual.double(), c, upper.double(), allowed.double())
+        allowed = problem.allowed_gap(self.tol, upper).double()
+        if problem.dtype == torch.float64:
+            exact, u, g, rounded = problem, e.dual, e.grad, 0
+        else:
+            exact, u, rounded = problem.to(torch.float64), e.dual.double(), 1
+            g = exact.f.A.adjoint(u)  # type: ignore[attr-defined]
+        bound, cost = repaired_bound(exact, u, g, c, upper.double(), allowed)
+        cost = cost + rounded + (self.spent[rows] == 0)
         self.spent[rows] += cost
         return bound, cost
 
@@ -95,11 +100,11 @@ class Repairs:
 
 
 def repaired_bound(
-    problem: Problem, u: Tensor, c: Tensor, upper: Tensor, allowed: Tensor
+    problem: Problem, u: Tensor, g: Tensor, c: Tensor, upper: Tensor, allowed: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Lower bounds on F* from dual points u (B, m), (B,), and their cost in gradients, (B,).
 
-    c (B, n) are the curvatures. The steps of an instance end when `upper` minus its bound is at
+    g = A^T u, (B, n), and c (B, n) are the curvatures. The steps of an instance end when `upper` minus its bound is at
     most `allowed`, (B,) each, or when the last one hardly helped: whatever the others do.
     """
     A = problem.f.A  # type: ignore[attr-defined]
@@ -108,7 +113,6 @@ def repaired_bound(
     active = torch.ones_like(best, dtype=torch.bool)
     cost = torch.zeros_like(active, dtype=torch.int64)
     for _ in range(STEPS + 1):
-        g = A.adjoint(u)
         bound = problem.lower_bound(Evaluation(g, u.new_zeros(len(u)), g, u))
         useful = upper - bound < USEFUL * (upper - best)
         best = torch.where(active & (bound > best), bound, best)
@@ -121,5 +125,6 @@ def repaired_bound(
         square = d.square().sum(-1, keepdim=True)
         length = (v * w).sum(-1, keepdim=True) / torch.where(square > 0, square, 1.0)
         u = torch.where(active[:, None], u - length * d, u)
+        g = A.adjoint(u)
         cost = cost + active
     return best, cost
