@@ -37,5 +37,3 @@ def pytest_collection_modifyitems(items):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "thread_unsafe: a mark of scikit-learn's tests")
-    # scikit-learn's tests pass generators to `parametrize`, which pytest 10 will not accept.
-    config.addinivalue_line("filterwarnings", "ignore:Passing a non-Collection iterable")

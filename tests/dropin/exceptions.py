@@ -41,6 +41,8 @@ DIFFERENCES = {
     "test_multioutput_enetcv_error": "the CV estimators accept several targets",
     "test_warm_start_convergence_with_regularizer_decrement": "n_iter_ counts working sets, of "
     "which ten columns need two for every alpha",
+    r"test_warm_start\[(True|False)-False-.*": "one working set nearly solves what one iteration "
+    "does not",
     r"test_lr_penalty_l1ratio_incompatible\[l1-0.0\]": "penalty='l1' beside the default l1_ratio "
     "gives no warning",
 }

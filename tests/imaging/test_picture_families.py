@@ -64,7 +64,7 @@ def test_batches_of_the_union_differ_in_kind():
 def test_a_short_training_lowers_the_validation_loss():
     family = families.Deblur(size=16, wavelet="haar")
     config = pl.TrainConfig(
-        rule="banded", loss="log-both-gaps", steps=12, batch=4, horizon=20, unroll=20,
+        rule="banded", loss="log-both-gaps", steps=24, batch=4, horizon=20, unroll=20,
         validation=4, validate_every=1, lr=1e-2, reference=100, floor=1e-4,
     )  # fmt: skip
     scores = []
