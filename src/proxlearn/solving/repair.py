@@ -104,8 +104,9 @@ def repaired_bound(
 ) -> tuple[Tensor, Tensor]:
     """Lower bounds on F* from dual points u (B, m), (B,), and their cost in gradients, (B,).
 
-    g = A^T u, (B, n), and c (B, n) are the curvatures. The steps of an instance end when `upper` minus its bound is at
-    most `allowed`, (B,) each, or when the last one hardly helped: whatever the others do.
+    g = A^T u, (B, n); c, (B, n), are the curvatures. The steps of an instance end when `upper`
+    minus its bound is at most `allowed`, (B,) each, or when the last one hardly helped, whatever
+    the others do.
     """
     A = problem.f.A  # type: ignore[attr-defined]
     one = u.new_ones(1, 1)
