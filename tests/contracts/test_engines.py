@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+from itertools import product
 
 import numpy as np
 import pytest
@@ -112,17 +113,24 @@ UNBOUNDED = [("logistic", name) for name in ("zero", "non-negative", "bounded ab
 PAIRS = [(loss, name) for loss in LOSSES for name in PENALTIES if (loss, name) not in UNBOUNDED]
 
 
-@pytest.mark.parametrize(
-    ("loss", "penalty"),
-    [pytest.param(*pair, marks=pytest.mark.slow if "group" in pair[1] else ()) for pair in PAIRS],
-)
+SLOW = ("poisson", "logistic", "group")
+"""The PyTorch loop needs a second or more for each of these."""
+
+
+def cases(named):
+    """Parameters of a test, each a tuple of names; those with one of `SLOW` are slow."""
+    for names in named:
+        slow = any(word in name for word in SLOW for name in names)
+        yield pytest.param(*names, marks=pytest.mark.slow if slow else ())
+
+
+@pytest.mark.parametrize(("loss", "penalty"), list(cases(PAIRS)))
 def test_every_penalty(loss, penalty):
     core, _ = agree(problem_of(loss, penalty))
     assert bool((core.gap <= 1e-9 * core.objective).all() or core.gap.isinf().any())
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("matrix", MATRICES)
+@pytest.mark.parametrize(("loss", "matrix"), list(cases(product(LOSSES, MATRICES))))
 def test_every_kind_of_matrix(loss, matrix):
     problem = problem_of(loss, "weighted l1", matrix)
     core, _ = agree(problem)

@@ -211,6 +211,14 @@ cdef class ActiveSet:
             self.sign[who[0]] = side if M.l1[who[0]] > 0 else 0.0
         return worst
 
+    cdef int check_signals(self) except -1 nogil:
+        """Let Ctrl-C end a long solve; looked at ten times a second."""
+        if now() > self.next_look:
+            with gil:
+                PyErr_CheckSignals()
+            self.next_look = now() + 0.1
+        return 0
+
     cdef double solve(self, CoordinateModel M, double tol) except -1 nogil:
         """Minimise the model until no condition is violated by more than tol, or for many steps."""
         cdef Py_ssize_t p, count = M.collect(), steps, who = -1
@@ -219,12 +227,10 @@ cdef class ActiveSet:
         for p in range(M.k):
             if not M.at_kink(p):
                 self.sign[p] = copysign(1.0, M.w[p]) if M.l1[p] > 0 else 0.0
+                self.check_signals()
                 self.enter(M, p)
         for steps in range(MOST_STEPS + 2 * count):
-            if now() > self.next_look:
-                with gil:
-                    PyErr_CheckSignals()
-                self.next_look = now() + 0.1
+            self.check_signals()
             if not self.settle(M):
                 continue
             worst = self.worst(M, &who)
