@@ -10,9 +10,15 @@ from scipy.sparse.linalg import LinearOperator
 
 from contracts.operator_table import BUILDERS, TensorProduct, gaussian, rows, torch_csr, with_zeros
 from proxlearn.errors import InputError
-from proxlearn.problems import operators
 from proxlearn.problems.lanczos import MARGIN
-from proxlearn.problems.operators import EXACT_UP_TO, Dense, MatrixFree, Sparse
+from proxlearn.problems.operators import (
+    EXACT_UP_TO,
+    Dense,
+    MatrixFree,
+    Sparse,
+    dense,
+    linear_operator,
+)
 
 ROWS = rows()
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
@@ -115,7 +121,8 @@ def test_norm_is_computed_once_and_travels(name, monkeypatch):
     def forbidden(*args, **kwargs):
         raise AssertionError("the norm was computed again")
 
-    monkeypatch.setattr(operators, "lanczos_norm", forbidden)
+    for module in (dense, linear_operator):
+        monkeypatch.setattr(module, "lanczos_norm", forbidden)
     monkeypatch.setattr(torch.linalg, "eigvalsh", forbidden)
     assert op.norm() is norm
     index = torch.tensor([1])
