@@ -55,7 +55,7 @@ fresh-start:
 	$(BIN)/python tools/build_backend.py --requirements > .venv/requirements.txt
 	$(INSTALL) -r .venv/requirements.txt || $(NOT_INSTALLED)
 	$(BIN)/python tools/build_backend.py
-	$(WITH_TOOLS) $(INSTALL) --no-build-isolation -e '.[learn,plot]' || $(NOT_INSTALLED)
+	$(WITH_TOOLS) $(INSTALL) --no-build-isolation -e '.[learn,plot,sklearn]' || $(NOT_INSTALLED)
 	mv .venv/.unfinished $@
 
 # celer without its dependencies: they download data sets and draw, nothing that it imports here needs
@@ -90,7 +90,7 @@ sanitize: setup  ## run tests of the compiled core under the sanitizers (SANITIZ
 		LD_PRELOAD="$(SANITIZERS)" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 		$(BIN)/python -m pytest $(SANITIZE_TESTS)
 
-demo: build  ## solve the demonstration problems and write a report (DEMO_ARGS)
+demo: build  ## train a rule, solve fresh problems, write a page: about a minute (DEMO_ARGS)
 	$(ONE_THREAD) $(BIN)/python -m proxlearn demo $(DEMO_ARGS)
 
 test: lint  ## lint, then tests and doctests (TEST_ARGS, WORKERS)

@@ -39,7 +39,7 @@ def audit(
     from proxlearn.cli.progress import watching
     from proxlearn.errors import InputError
     from proxlearn.evaluation.audit import audit as run
-    from proxlearn.evaluation.demo import titled
+    from proxlearn.evaluation.family_comparison import titled
 
     with watching() as watch:
         found = run(

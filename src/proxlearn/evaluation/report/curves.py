@@ -42,7 +42,7 @@ def require_matplotlib() -> None:
 
 
 def convergence(experiment: Experiment) -> "Figure":
-    """The mean against iterations: axes for each panel, a labelled curve for each method."""
+    """The mean against iterations or time: axes for each panel, a curve for each method."""
     from matplotlib.figure import Figure
 
     panels = experiment.panels
@@ -54,7 +54,7 @@ def convergence(experiment: Experiment) -> "Figure":
             i = experiment.place(method)
             value, drawn = _floored(experiment, method.mean.value), some_of(len(method.mean.value))
             axes.semilogy(
-                method.mean.iteration[drawn],
+                _spent(experiment, panel, method.mean)[drawn],
                 value[drawn],
                 color=COLOURS[i % len(COLOURS)],
                 linestyle=LINES[i % len(LINES)],
@@ -86,12 +86,15 @@ def _dress(axes: "Axes", experiment: Experiment, panel: Panel) -> None:
         low = np.floor(np.log10(drawn.min()))
         high = np.ceil(np.log10(min(drawn.max(), max(first, CEILING))))
         axes.set_ylim(10**low, 10 ** max(high, low + 1))
-    last = max(1, *(_end(experiment, m.mean) for m in panel.methods))
+    ends = [
+        float(_spent(experiment, panel, m.mean)[_end(experiment, m.mean)]) for m in panel.methods
+    ]
+    last = max(ends) if experiment.against_time else max(1, *ends)
     if last > LONG:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:.0f}")
     axes.set_xlim(1 if last > LONG else 0, last)
-    axes.set_xlabel("iteration (one gradient each)" if _one_gradient(panel) else "iteration")
+    axes.set_xlabel(_spent_in(experiment, panel))
     axes.set_ylabel(experiment.y or "mean relative gap  (F − F*) / F*")
     axes.set_title(": ".join(filter(None, (experiment.title, panel.setting))), loc="left")
     axes.grid(True, which="major", color="0.9")
@@ -102,13 +105,24 @@ def _dress(axes: "Axes", experiment: Experiment, panel: Panel) -> None:
         axes.legend(frameon=False)
 
 
+def _spent(experiment: Experiment, panel: Panel, curve: Curve) -> Array:
+    """What a curve is drawn against: iterations, or milliseconds a problem."""
+    return 1e3 * curve.seconds / panel.count if experiment.against_time else curve.iteration
+
+
+def _spent_in(experiment: Experiment, panel: Panel) -> str:
+    if experiment.against_time:
+        return "milliseconds a problem"
+    return "iteration (one gradient each)" if _one_gradient(panel) else "iteration"
+
+
 def _end(experiment: Experiment, curve: Curve) -> int:
-    """The iteration after which the curve stays at the floor."""
+    """The place in the curve after which it stays at the floor."""
     above = np.flatnonzero(
         ~(_floored(experiment, curve.value) <= FLOOR) | (experiment.y is not None)
     )
     last = int(above[-1]) + 1 if len(above) else 0
-    return int(curve.iteration[min(last, len(curve.iteration) - 1)])
+    return min(last, len(curve.iteration) - 1)
 
 
 def _one_gradient(panel: Panel) -> bool:

@@ -36,13 +36,15 @@ def write_page(
     experiments: Sequence[Experiment] | None = None,
     title: str = "proxlearn: results",
     only: str | None = None,
+    seen: Sequence[str] = (),
 ) -> Path:
     """Write `index.html` into the folder, with a PNG and an SVG of each experiment beside it.
 
     The experiments are those whose rows are in the folder, if not given; see `results.read`. With
     `only`, the page shows that experiment alone and is called `NAME.html`. A
     file `claims.json`, a list of mappings with the keys claim, paper, ours and verdict, becomes a
-    table at the top. A claim that names its experiment is shown where that experiment is.
+    table at the top. A claim that names its experiment is shown where that experiment is. The
+    sentences `seen` stand before all that.
     """
     curves.require_matplotlib()
     folder = Path(folder)
@@ -62,7 +64,7 @@ def write_page(
         curves.save(experiment, folder)
     page = folder / f"{only or 'index'}.html"
     with replacing(page) as temporary:
-        temporary.write_text(render(shown, claims, title), encoding="utf-8")
+        temporary.write_text(render(shown, claims, title, seen), encoding="utf-8")
     return page
 
 
@@ -76,13 +78,15 @@ def render(
     experiments: Sequence[Experiment],
     claims: Sequence[Mapping[str, Any]] = (),
     title: str = "proxlearn: results",
+    seen: Sequence[str] = (),
 ) -> str:
     """The page as text."""
+    said = f'<p class="summary">{"<br>".join(map(escape, seen))}</p>' if seen else ""
     return Template(_asset("page.html")).substitute(
         title=escape(title),
         version=escape(__version__),
         style=_asset("uPlot.min.css") + _asset("page.css"),
-        contents=prose.contents(experiments, bool(claims)),
+        contents=said + prose.contents(experiments, bool(claims)),
         claims=prose.claims_table(claims, {e.name for e in experiments}),
         sections="\n".join(prose.section(e) for e in experiments),
         licence=_asset("uPlot-LICENSE"),
@@ -113,6 +117,7 @@ def _panel(experiment: Experiment, panel: Panel) -> dict[str, Any]:
     return {
         "y": experiment.y or "relative gap (F − F*) / F*",
         "gap": experiment.y is None,
+        "x": "t" if experiment.against_time else "k",
         "all": panel.count,
         "some": max(method.instances for method in panel.methods),
         "methods": methods,

@@ -85,6 +85,11 @@ class Experiment:
         """What the value is, where it is not the relative gap."""
         return self.card.get("y")
 
+    @property
+    def against_time(self) -> bool:
+        """True where the curves are drawn against time first: their iterations differ in kind."""
+        return self.card.get("x") == "time"
+
 
 def from_comparison(name: str, result: Comparison, card: Mapping[str, Any]) -> Experiment:
     """An experiment of one panel; `name` is that of its files."""
@@ -136,8 +141,8 @@ def read(path: Path) -> Experiment:
 
     Keys of a card, all optional: title, paper (the figure), data, settings (a mapping), command,
     seed, version, count, iterations, optimizers (a list of name and label, in order), levels,
-    notes (a list), optimum (how F* was found), y (what `gap` holds, if it is no gap), panels (a
-    list of setting, count and data, where those differ).
+    notes (a list), optimum (how F* was found), y (what `gap` holds, if it is no gap), x ("time" if
+    the curves are against time), panels (a list of setting, count and data, where those differ).
     """
     card = read_json(path.with_suffix(".json"), dict) or {}
     labels = _labels(path, card.get("optimizers", []))

@@ -65,9 +65,9 @@
       this.panel = panel;
       this.box = figure.querySelector(".canvas");
       const what = panel.methods.every((m) => m.median) ? "median" : "mean";
-      const last = this.xEnd(panel.methods.map((m) => m[what]), "k");
+      const last = this.xEnd(panel.methods.map((m) => m[what]), panel.x);
       this.state = {
-        x: "k",
+        x: panel.x,
         scale: last > LONG ? "log" : "linear",
         what,
         shown: panel.methods.map(() => true),

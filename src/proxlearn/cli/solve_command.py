@@ -1,0 +1,107 @@
+"""``proxlearn solve``: problems whose arrays are in files."""
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from proxlearn import checks, names
+
+if TYPE_CHECKING:
+    from proxlearn.solving.solution import Solution
+
+Optimizer = Annotated[
+    str,
+    typer.Option(
+        help="auto, a method such as fista-restart, a model of proxlearn models, or a file of one."
+    ),
+]
+
+
+def solve(
+    kind: Annotated[
+        str,
+        typer.Argument(help=f"One of {', '.join(names.KINDS)}."),
+    ],
+    a: Annotated[str, typer.Argument(metavar="A", help="The matrix: .npy, .npz, .csv or .mtx.")],
+    b: Annotated[str, typer.Argument(help="The target or labels; rows are a batch.")],
+    lam: Annotated[float | None, typer.Option(help="Weight of the penalty.")] = None,
+    lam2: Annotated[float | None, typer.Option(help="Weight of the elastic net's square.")] = None,
+    groups: Annotated[str | None, typer.Option(help="File: each coordinate's group.")] = None,
+    weights: Annotated[str | None, typer.Option(help="File: weights of the penalty.")] = None,
+    l1_ratio: Annotated[
+        float | None, typer.Option(help="Share of the l1 part in the sparse-group penalty (0.5).")
+    ] = None,
+    l1_weights: Annotated[str | None, typer.Option(help="File: weights of the l1 part.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="The error beyond which Huber's loss is a line.")
+    ] = None,
+    radius: Annotated[float | None, typer.Option(help="Sum of x on the simplex (1).")] = None,
+    classes: Annotated[int | None, typer.Option(help="Number of classes (found in b).")] = None,
+    optimizer: Optimizer = "auto",
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(names.ENGINES), help="The engine (that of PROXLEARN_ENGINE, or auto)."
+        ),
+    ] = None,
+    tol: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-6,
+    max_iter: Annotated[int, typer.Option(help="Most iterations.")] = 1000,
+    time_limit: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
+    x0: Annotated[str | None, typer.Option("--x0", help="File: where to start.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="float32 or float64 (that of A).")] = None,
+    device: Annotated[str, typer.Option(help="Where to compute.")] = "cpu",
+    out: Annotated[str | None, typer.Option(help="Write x here, .npy or .csv.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object, with x unless there is --out.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no table.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write to --out even if that is an input.")
+    ] = False,
+) -> int:
+    """Solve a problem, or a batch of them, whose arrays are in files.
+
+    A is (m, n), or (B, m, n) for a batch; b is (m,) or (B, m).
+
+    Of an .npz file with several arrays, FILE.npz:NAME is one.
+    """
+    options = {"lam": lam, "lam2": lam2, "groups": groups, "weights": weights}
+    options |= {"delta": delta, "radius": radius, "classes": classes}
+    options |= {"l1_ratio": l1_ratio, "l1_weights": l1_weights}
+    settings: dict[str, Any] = {
+        "optimizer": optimizer,
+        "engine": engine,
+        "tol": tol,
+        "max_iter": max_iter,
+        "time_limit": time_limit,
+        "x0": x0,
+        "dtype": dtype,
+        "device": device,
+        "out": out,
+    }
+    checks.check_solve(kind, a, b, options, force=force, **settings)
+    from proxlearn.cli.solve_job import solve_files
+
+    solution = solve_files(kind, a, b, options, **settings)
+    _show_solution(solution, as_json, quiet, with_x=out is None)
+    if out is not None and not (as_json or quiet):
+        print(f"wrote {out}")
+    return 0 if solution.solved else 1
+
+
+def _show_solution(solution: "Solution", as_json: bool, quiet: bool, with_x: bool) -> None:
+    from rich.console import Console
+
+    from proxlearn.cli.solution_table import solution_table
+    from proxlearn.cli.solve_job import to_json
+
+    if as_json:
+        print(json.dumps(to_json(solution, with_x), allow_nan=False))
+    elif not quiet:
+        Console().print(solution_table(solution))
+    for status in sorted(set(solution.status) - {"SOLVED"}):
+        count, total = solution.status.count(status), len(solution.status)
+        which = f"{count} of {total} instances: " if total > 1 else ""
+        print(f"warning: {which}{status}. {status.advice}", file=sys.stderr)
