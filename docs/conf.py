@@ -6,6 +6,9 @@ import shutil
 from importlib.metadata import version as installed
 from pathlib import Path
 
+from docutils.nodes import SkipNode
+from latex2mathml.converter import convert as to_mathml
+
 HERE = Path(__file__).parent
 
 project = "proxlearn"
@@ -16,6 +19,8 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",  # lists of parameters from numpydoc sections
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "_templates", "results", "benchmarks-table.md"]
@@ -27,7 +32,7 @@ html_css_files = ["proxlearn.css"]
 html_show_sourcelink = False
 html_sidebars = {"index": [], "results": [], "gallery/*": []}
 html_theme_options = {
-    "logo": {"text": "proxlearn"},
+    "logo": {"text": f"proxlearn {version}"},
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 6,
@@ -39,6 +44,12 @@ RESULTS = HERE / "results"
 if (RESULTS / "index.html").is_file():
     tags.add("results")  # noqa: F821 (Sphinx defines it)
 
+html_math_renderer = "mathml"  # MathML, which browsers draw themselves: no script, no network
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"  # not what programs print
+napoleon_google_docstring = False
+napoleon_use_rtype = False
 default_role = "code"
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
@@ -65,22 +76,29 @@ _CODE = re.compile(r"(``.+?``|`.+?`)")
 def as_rest(app, what, name, obj, options, lines):
     """Docstrings are plain text with code in backticks: escape what reST would read as markup.
 
-    A docstring with numpydoc sections is shown as it stands in the source.
+    Sections of numpydoc are left to napoleon, which comes after this.
     """
-    if any(re.fullmatch(r"-{4,}", line.strip()) for line in lines):
-        lines[:] = ["::", "", *(f"    {line}" for line in lines), ""]
-        return
     out: list[str] = []
+    sections = False
     for before, line in zip(["", *lines], lines, strict=False):
-        if line.startswith("    ") and not before.strip() and not _inside_block(out):
-            out += ["::", ""]
-        if line.startswith((" ", ">>>", "...")) or _doctest(out):
+        if re.fullmatch(r"-{4,}", line.strip()):
+            sections = True
             out.append(line)
+        elif sections and not line.startswith((">>>", "...")) and not _doctest(out):
+            out.append(_escaped(line))
         else:
-            parts = _CODE.split(line)
-            parts[::2] = [re.sub(r"([*|\\]|_\b)", r"\\\1", text) for text in parts[::2]]
-            out.append("".join(parts))
+            if line.startswith("    ") and not before.strip() and not _inside_block(out):
+                out += ["::", ""]
+            verbatim = line.startswith((" ", ">>>", "...")) or _doctest(out)
+            out.append(line if verbatim else _escaped(line))
     lines[:] = out
+
+
+def _escaped(line: str) -> str:
+    """The line with backslashes before stars, bars and trailing underscores that are no code."""
+    parts = _CODE.split(line)
+    parts[::2] = [re.sub(r"([*|\\]|_\b)", r"\\\1", text) for text in parts[::2]]
+    return "".join(parts)
 
 
 def _inside_block(out: list[str]) -> bool:
@@ -133,9 +151,25 @@ def copy_results(app, error):
         shutil.copytree(RESULTS, Path(app.outdir) / "results", ignore=ignored, dirs_exist_ok=True)
 
 
+def inline_mathml(translator, node):
+    """Write inline mathematics as MathML."""
+    translator.body.append(to_mathml(node.astext()))
+    raise SkipNode
+
+
+def block_mathml(translator, node):
+    """Write displayed mathematics as MathML; it scrolls by itself where the page is narrow."""
+    formula = to_mathml(node.astext(), display="block")
+    translator.body.append(f'<div class="math">{formula}</div>\n')
+    raise SkipNode
+
+
 def setup(app):
     """Called by Sphinx."""
     app.connect("source-read", insert_results)
     app.connect("build-finished", copy_results)
-    app.connect("autodoc-process-docstring", as_rest)
+    app.connect("autodoc-process-docstring", as_rest, priority=400)  # before napoleon
     app.connect("autodoc-skip-member", skip_foreign)
+    app.add_html_math_renderer(
+        "mathml", inline_renderers=(inline_mathml, None), block_renderers=(block_mathml, None)
+    )

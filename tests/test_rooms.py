@@ -1,6 +1,8 @@
 """The rooms of the package: what may import what, lazy imports included."""
 
 import ast
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -85,3 +87,87 @@ def test_a_room_imports_only_itself_and_the_rooms_before_it(name):
         if target and room(target) not in allowed
     ]
     assert not wrong
+
+
+SOURCES = sorted(
+    file for pattern in ("*.py", "*.pyx", "*.pxi", "*.h") for file in PACKAGE.rglob(pattern)
+)
+MOST_LINES, MOST_LINES_OF_A_FUNCTION = 350, 60
+
+
+def long_files(folder, most):
+    """The files of the folder with more lines than `most`, and how many they have."""
+    found = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in folder}
+    return {file.relative_to(PACKAGE).as_posix(): n for file, n in found.items() if n > most}
+
+
+def functions(text, cython):
+    """Name and number of lines of every function, from its first line to its last.
+
+    The docstring of a Python function does not count: parameter lists are long. The grammar of
+    Cython is not Python's: there a function ends where a line is indented no more than the line
+    that began it.
+    """
+    if not cython:
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                first = node.body[0]
+                said = first if ast.get_docstring(node) else None
+                docstring = said.end_lineno - said.lineno + 1 if said else 0
+                yield node.name, node.end_lineno - node.lineno + 1 - docstring
+        return
+    lines = text.splitlines()
+    for start, line in enumerate(lines):
+        begins = re.match(r"( *)(?:cdef|cpdef|def) .*?(\w+)\(", line)
+        if not begins or re.match(r" *cdef (?:class|extern|enum|struct) ", line):
+            continue
+        inside = len(begins[1])
+        header = start
+        while header < len(lines) and not re.search(r":\s*(?:#.*)?$", lines[header]):
+            header += 1
+        if line.startswith(" " * inside + "cdef ") and header > start + 20:
+            continue  # a declaration of a variable whose type has brackets
+        last = header
+        for place in range(header + 1, len(lines)):
+            text_of = lines[place]
+            if text_of.strip() and len(text_of) - len(text_of.lstrip()) <= inside:
+                break
+            last = place if text_of.strip() else last
+        yield begins[2], last - start + 1
+
+
+def test_the_count_of_lines_sees_python_and_cython():
+    python = "def f(\n    a,\n):\n    'It says.'\n    return a\n\n\n"
+    python += "class C:\n    def g(self):\n        pass\n"
+    assert sorted(functions(python, False)) == [("f", 4), ("g", 2)]
+    cython = (
+        "cdef double f(double a,\n              double b) noexcept nogil:\n    return a\n\n\n"
+        "cdef class C:\n    cdef double value(self):\n        # why\n        return 1\n\n"
+        "    def g(self):\n        pass\n"
+    )
+    assert sorted(functions(cython, True)) == [("f", 3), ("g", 2), ("value", 3)]
+    assert long_files([MODULES["checks",]], 10)
+    assert {file.suffix for file in SOURCES} == {".py", ".pyx", ".pxi", ".h"}
+
+
+def test_no_file_has_more_than_350_lines():
+    assert not long_files(SOURCES, MOST_LINES)
+
+
+def test_no_function_has_more_than_60_lines():
+    long = {
+        f"{file.relative_to(PACKAGE).as_posix()}: {name}": count
+        for file in SOURCES
+        if file.suffix != ".h"
+        for name, count in functions(file.read_text(encoding="utf-8"), file.suffix != ".py")
+        if count > MOST_LINES_OF_A_FUNCTION
+    }
+    assert not long
+
+
+def test_no_two_modules_of_a_room_share_a_name():
+    """A file is found by its name; the same name twice is right only where it is the same thing."""
+    names = Counter(
+        (room(module), module[-1]) for module, file in MODULES.items() if file.name[0] != "_"
+    )
+    assert not [name for name, count in names.items() if count > 1 and name[1] != "base"]

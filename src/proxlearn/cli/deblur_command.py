@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from proxlearn import checks, names
+from proxlearn.cli.options import MaxIter, Tol
 from proxlearn.errors import InputError
 from proxlearn.filenames import check_not_input, check_output, replacing, shown
 
@@ -34,8 +35,8 @@ def deblur(
     optimizer: Annotated[str, typer.Option(help="auto, or a method such as fista-restart.")] = (
         "auto"
     ),
-    tol: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-2,
-    max_iter: Annotated[int, typer.Option(help="Most iterations.")] = 1000,
+    tol: Tol = 1e-2,
+    max_iter: MaxIter = 1000,
     force: Annotated[
         bool, typer.Option("--force", help="Write to --out even if that is the input.")
     ] = False,
@@ -45,16 +46,7 @@ def deblur(
     Colours are solved side by side. The kind and the width of the blur have to be known or guessed;
     a width that is too large shows as ripples at edges.
     """
-    checks.check_choice("blur", blur, KINDS)
-    checks.check_choice("wavelet", basis, names.WAVELETS)
-    checks.check_limits(tol, max_iter)
-    checks.check_optimizer(optimizer, names.AUTO)
-    if lam is not None and not 0 < lam < float("inf"):
-        raise InputError(f"lam is {lam}; expected a number > 0, such as 0.001")
-    if not Path(picture).is_file():
-        raise InputError(f"{shown(picture)} is not a file; expected a picture such as photo.png")
-    check_output(out, names.PICTURE_ENDINGS)
-    check_not_input(out, [picture], force)
+    _check(picture, out, blur, basis, optimizer, lam, tol, max_iter, force)
     from proxlearn import imaging
     from proxlearn.cli.progress import watching
     from proxlearn.problems.pictures import read_picture, write_picture
@@ -87,3 +79,27 @@ def deblur(
     if not solution.solved:
         print(f"warning: the gap is above {tol:g}; raise --max-iter or --tol", file=sys.stderr)
     return 0 if solution.solved else 1
+
+
+def _check(
+    picture: str,
+    out: str,
+    blur: str,
+    basis: str,
+    optimizer: str,
+    lam: float | None,
+    tol: float,
+    max_iter: int,
+    force: bool,
+) -> None:
+    """Refuse wrong arguments before PyTorch is imported."""
+    checks.check_choice("blur", blur, KINDS)
+    checks.check_choice("wavelet", basis, names.WAVELETS)
+    checks.check_limits(tol, max_iter)
+    checks.check_optimizer(optimizer, names.AUTO)
+    if lam is not None and not 0 < lam < float("inf"):
+        raise InputError(f"lam is {lam}; expected a number > 0, such as 0.001")
+    if not Path(picture).is_file():
+        raise InputError(f"{shown(picture)} is not a file; expected a picture such as photo.png")
+    check_output(out, names.PICTURE_ENDINGS)
+    check_not_input(out, [picture], force)

@@ -1,11 +1,38 @@
-"""Options that several commands share."""
+"""Options that several commands share, or that are long."""
 
 from typing import Annotated
 
 import typer
 
+from proxlearn import names
+
 Count = Annotated[int, typer.Option(min=1, help="Number of problems.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the problems.")]
 Sizes = Annotated[
     list[str] | None, typer.Option("--set", help="NAME=VALUE of the family, such as m=100.")
+]
+Tol = Annotated[float, typer.Option(help="Certified relative gap to reach.")]
+MaxIter = Annotated[int, typer.Option(help="Most iterations.")]
+Dtype = Annotated[str | None, typer.Option(help="float32 or float64 (that of A).")]
+Optimizer = Annotated[
+    str,
+    typer.Option(
+        help="auto, a method such as fista-restart, a model of proxlearn models, or a file of one."
+    ),
+]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        metavar="|".join(names.ENGINES), help="The engine (that of PROXLEARN_ENGINE, or auto)."
+    ),
+]
+Chunk = Annotated[
+    int | None, typer.Option(min=1, help="Problems in a chunk (about two seconds of work).")
+]
+Workers = Annotated[int | None, typer.Option(min=1, help="Processes on this machine (one a core).")]
+Scheduler = Annotated[
+    str | None, typer.Option(help="A running cluster of Dask, such as tcp://host:8786.")
+]
+Dashboard = Annotated[
+    int | None, typer.Option(min=1, max=65535, help="Port of Dask's dashboard, on 127.0.0.1.")
 ]

@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from proxlearn import checks
+from proxlearn.cli.options import Chunk, Dashboard, Dtype, MaxIter, Scheduler, Tol, Workers
 from proxlearn.errors import InputError, needing_dask
 
 if TYPE_CHECKING:
     from proxlearn.scale.batches import Outcome
 
+TWO_DASHBOARDS = (
+    "--dashboard {} was given with --scheduler; leave it out: a running cluster has its own "
+    "dashboard"
+)
 SHOWN = 10
 """Problems without a certificate whose places are printed; the output lists more."""
 
@@ -31,22 +36,14 @@ def solve_batch(
     delta: Annotated[
         float | None, typer.Option(help="Where Huber's loss becomes linear, where IN has none.")
     ] = None,
-    tol: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-6,
-    max_iter: Annotated[int, typer.Option(help="Most iterations.")] = 1000,
-    dtype: Annotated[str | None, typer.Option(help="float32 or float64 (that of A).")] = None,
+    tol: Tol = 1e-6,
+    max_iter: MaxIter = 1000,
+    dtype: Dtype = None,
     sparse: Annotated[bool, typer.Option("--sparse", help="Write x as its non-zeros.")] = False,
-    chunk: Annotated[
-        int | None, typer.Option(min=1, help="Problems in a chunk (about two seconds of work).")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes on this machine (one a core).")
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="A running cluster of Dask, such as tcp://host:8786.")
-    ] = None,
-    dashboard: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Port of Dask's dashboard, on 127.0.0.1.")
-    ] = None,
+    chunk: Chunk = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    dashboard: Dashboard = None,
 ) -> int:
     """Solve many problems of one kind, chunk by chunk.
 
@@ -67,10 +64,7 @@ def solve_batch(
         workers=workers,
     )
     if scheduler is not None and dashboard is not None:
-        raise InputError(
-            f"--dashboard {dashboard} was given with --scheduler; leave it out: a running cluster "
-            "has its own dashboard"
-        )
+        raise InputError(TWO_DASHBOARDS.format(dashboard))
     with needing_dask("solve-batch"):
         import zarr  # noqa: F401
 

@@ -7,16 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from proxlearn import checks, names
+from proxlearn.cli.options import Dtype, Engine, MaxIter, Optimizer, Tol
 
 if TYPE_CHECKING:
     from proxlearn.solving.solution import Solution
-
-Optimizer = Annotated[
-    str,
-    typer.Option(
-        help="auto, a method such as fista-restart, a model of proxlearn models, or a file of one."
-    ),
-]
 
 
 def solve(
@@ -40,17 +34,12 @@ def solve(
     radius: Annotated[float | None, typer.Option(help="Sum of x on the simplex (1).")] = None,
     classes: Annotated[int | None, typer.Option(help="Number of classes (found in b).")] = None,
     optimizer: Optimizer = "auto",
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="|".join(names.ENGINES), help="The engine (that of PROXLEARN_ENGINE, or auto)."
-        ),
-    ] = None,
-    tol: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-6,
-    max_iter: Annotated[int, typer.Option(help="Most iterations.")] = 1000,
+    engine: Engine = None,
+    tol: Tol = 1e-6,
+    max_iter: MaxIter = 1000,
     time_limit: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
     x0: Annotated[str | None, typer.Option("--x0", help="File: where to start.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="float32 or float64 (that of A).")] = None,
+    dtype: Dtype = None,
     device: Annotated[str, typer.Option(help="Where to compute.")] = "cpu",
     out: Annotated[str | None, typer.Option(help="Write x here, .npy or .csv.")] = None,
     as_json: Annotated[

@@ -28,7 +28,6 @@ from proxlearn.methods.rules.observed import Observed
 from proxlearn.methods.scheme import Coefficients, Scheme, View
 from proxlearn.problems.operators import Dense
 from proxlearn.problems.problem import Problem
-from proxlearn.problems.smooth import GLM, LeastSquares
 from proxlearn.solving.first_order import Progress, most_iterations
 from proxlearn.solving.solution import Status
 from proxlearn.solving.solver import solve
@@ -86,14 +85,15 @@ class Case:
 
     def scaled(self, s: float, t: float) -> "Case | None":
         """The same case with (s A, t b); None where the problem does not have these units."""
-        f, r = self.problem.f, self.problem.r
-        if not isinstance(f, GLM) or not isinstance(f.A, Dense):
-            return None
-        if not isinstance(f, LeastSquares) and t != 1:
+        f, r = self.problem.f.as_glm(), self.problem.r
+        entries = [] if f is None else f.A.numbers()
+        if f is None or len(entries) != 1 or entries[0].ndim != 3:
+            return None  # A is not one dense array
+        if not f.scales_with_target and t != 1:
             return None  # labels have no unit
-        changes: dict[str, Any] = {"A": Dense(s * f.A.A)}
-        if isinstance(f, LeastSquares):
-            changes["b"] = t * f.b
+        changes: dict[str, Any] = {"A": Dense(s * entries[0])}
+        if f.scales_with_target:
+            changes["b"] = t * f.b  # type: ignore[attr-defined]
         powers = {e.name: _POWERS[e.name] for e in fields(r) if e.name in _POWERS}  # type: ignore[arg-type]
         numbers = {name: s**i * t**j * getattr(r, name) for name, (i, j) in powers.items()}
         problem = self.problem.replaced(replace(f, **changes), replace(r, **numbers))  # type: ignore[type-var]

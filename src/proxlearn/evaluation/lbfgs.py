@@ -10,7 +10,6 @@ from torch import Tensor
 
 from proxlearn.errors import InputError
 from proxlearn.evaluation.comparison import Run
-from proxlearn.problems.penalties import Zero
 from proxlearn.problems.problem import Problem
 
 
@@ -31,7 +30,7 @@ def lbfgs(problem: Problem, gradients: int, memory: int = 10) -> Run:
     >>> bool((run.objective[60] < 1.0001 * pl.optimum(problem)).all())
     True
     """
-    if not isinstance(problem.r, Zero):
+    if not problem.r.vanishes:
         raise InputError(
             f"'lbfgs' minimises a smooth f alone, and this problem has the penalty "
             f"{type(problem.r).__name__}; use 'fista-restart'"

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.problems.problem import Problem
-from proxlearn.problems.smooth import GLM, Evaluation
+from proxlearn.problems.smooth import Evaluation
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def gap(problem: Problem, objective: Tensor, lower: Tensor) -> Tensor:
     """
     known = (objective - lower).clamp(min=0)
     known = torch.where(known.isnan(), torch.inf, known)
-    if isinstance(problem.f, GLM):
+    if problem.f.as_glm() is not None:
         tiny = objective <= problem.allowed_gap(0.0, objective)
         known = torch.where(tiny, torch.minimum(known, objective), known)
     return known
@@ -118,11 +118,11 @@ def strictly_feasible(problem: Problem, e: Evaluation) -> Evaluation:
     that is large enough, and s is the multiple with the largest dual value. theta includes
     what rounding may take from a_j^T u, so that u' is feasible in exact arithmetic.
     """
-    sides = problem.r.sides()
-    if sides is None or not isinstance(problem.f, GLM) or e.dual is None:
+    sides, f = problem.r.sides(), problem.f.as_glm()
+    if sides is None or f is None or e.dual is None:
         return e
     sides = sides.to(e.grad).expand(-1, problem.n)
-    direction = problem.f.interior(sides)
+    direction = f.interior(sides)
     if direction is None:
         return e
     v, pulled, norms = (part.to(e.grad.dtype) for part in direction)
@@ -140,7 +140,7 @@ def strictly_feasible(problem: Problem, e: Evaluation) -> Evaluation:
     moved, grad = torch.where(known, moved, u), torch.where(known, grad, e.grad)
     moved = moved.reshape(e.dual.shape)
     if problem.r.indicator:
-        s = problem.f.best_multiple(moved, problem.r.conjugate(-grad))
+        s = f.best_multiple(moved, problem.r.conjugate(-grad))
         s = torch.where(known[:, 0], s, 1.0)
         grad = s[:, None] * grad
         moved = s.reshape(-1, *[1] * (moved.ndim - 1)) * moved
@@ -154,8 +154,8 @@ def balanced(problem: Problem, e: Evaluation) -> Evaluation:
     there exactly. One Newton step on those coordinates, in the dual: u' = u - H Z w with
     Z^T H Z w = Z^T u, H the Hessian of the loss and Z the columns. Linear, hence exact.
     """
-    free = problem.r.free()
-    if free is None or not isinstance(problem.f, GLM) or e.dual is None:
+    free, f = problem.r.free(), problem.f.as_glm()
+    if free is None or f is None or e.dual is None:
         return e
     free = free.expand(problem.batch, -1)
     index = free.any(0).nonzero()[:, 0]
@@ -163,20 +163,20 @@ def balanced(problem: Problem, e: Evaluation) -> Evaluation:
     for j in index:
         unit = torch.zeros_like(e.grad)
         unit[:, j] = free[:, j].to(unit.dtype)
-        column = problem.f.predict(unit)
+        column = f.predict(unit)
         # Each in its own unit: columns of very different sizes are balanced one as well as
         # the other, and their squares stay in the range of the dtype.
         size = column.flatten(1).abs().amax(-1)
         size = torch.where(size > 0, size, 1.0)
         columns.append(column / size.reshape(-1, *[1] * (column.ndim - 1)))
     Z = torch.stack(columns, 1).flatten(2)  # (B, k, m)
-    HZ = torch.stack([problem.f.hessian_product(e.dual, z) for z in columns], 1).flatten(2)
+    HZ = torch.stack([f.hessian_product(e.dual, z) for z in columns], 1).flatten(2)
     u = e.dual.flatten(1)
     inverse, dual = pseudo_inverse(Z @ HZ.mT), u
     for _ in range(2):  # the second time only for the rounding of the first
         w = inverse @ (Z @ dual[:, :, None])
         dual = dual - (HZ.mT @ w)[:, :, 0]
-    grad = problem.f.pull(dual.reshape(e.dual.shape))
+    grad = f.pull(dual.reshape(e.dual.shape))
     # What is left on a free coordinate is rounding, if it is small against what cancelled.
     left = (Z @ dual[:, :, None])[:, :, 0].abs()
     noise = 1e3 * torch.finfo(grad.dtype).eps * (Z.abs() @ u.abs()[:, :, None])[:, :, 0]

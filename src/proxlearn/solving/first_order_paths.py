@@ -1,7 +1,6 @@
 """Regularisation paths in PyTorch, for the problems that the compiled core does not cover."""
 
 import time
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -9,7 +8,7 @@ from torch import Tensor
 
 from proxlearn.errors import InputError
 from proxlearn.methods.optimizers import Optimizer
-from proxlearn.problems.penalties import L1, ElasticNet, GroupL1, Penalty, SparseGroupL1
+from proxlearn.problems.penalties import Penalty
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.tensors import start_point
 from proxlearn.solving.exact import minimiser_over
@@ -49,20 +48,18 @@ def largest_lam(problem: Problem) -> Tensor:
 
 
 def with_lam(r: Penalty, lam: Tensor) -> Penalty:
-    """The same penalty with another lam (B,); an elastic net keeps its ratio lam2 / lam."""
-    require_lam(r)
-    if isinstance(r, ElasticNet):
-        return replace(r, lam=lam, lam2=lam * (r.lam2 / r.lam))
-    return replace(r, lam=lam)  # type: ignore[type-var]
-
-
-def require_lam(r: Penalty) -> None:
-    if not isinstance(r, (L1, ElasticNet, GroupL1, SparseGroupL1)):
+    """The same penalty with another lam (B,), or an error where there is no lam to vary."""
+    varied = r.with_lam(lam)
+    if varied is None:
         raise InputError(
             f"the penalty {type(r).__name__} has no lam to vary; expected l1, elastic net, group l1"
         )
-    if bool((r.lam <= 0).any()):
-        raise InputError("lam is 0, so its ratio to lam2 is unknown; expected an elastic net > 0")
+    return varied
+
+
+def require_lam(r: Penalty) -> None:
+    """An error where the penalty has no lam to vary."""
+    with_lam(r, torch.ones(r.batch))
 
 
 def _lam_max(problem: Problem, x: Tensor) -> Tensor:
@@ -74,8 +71,9 @@ def _lam_max(problem: Problem, x: Tensor) -> Tensor:
     # The largest feasible scaling at a lam below lam_max is lam / lam_max; it is never above 1.
     small = g.abs().amax(-1) * torch.finfo(g.dtype).eps
     small = torch.where(small > 0, small, 1.0)
-    bound = L1(small, r.weights) if isinstance(r, ElasticNet) else replace(r, lam=small)  # type: ignore[type-var]
-    scale = bound.dual_scale(g)
+    norm = r.norm_with(small)
+    assert norm is not None
+    scale = norm.dual_scale(g)
     return torch.where(scale < 1, small / scale, torch.zeros_like(scale))
 
 

@@ -16,7 +16,6 @@ from torch import Tensor
 from proxlearn.problems.batch import leaves
 from proxlearn.problems.powers import times_power
 from proxlearn.problems.problem import Problem
-from proxlearn.problems.smooth import GLM
 from proxlearn.solving.solution import Solution, Status
 
 
@@ -50,7 +49,8 @@ def in_natural_units(problem: Problem) -> tuple[Problem, Units] | None:
         exact = _same(_in_units(scaled, units.inverse), problem)
         if bool(exact.all()):
             return scaled, units
-        if isinstance(problem.f, GLM) and problem.f.A.batch == 1:
+        model = problem.f.as_glm()
+        if model is not None and model.A.batch == 1:
             return None  # all instances share A and its scale
         for e in units:
             e[~exact] = 0

@@ -19,7 +19,7 @@ from proxlearn.evaluation.experiments.trainings import TRAININGS
 from proxlearn.methods import optimizers as registry
 from proxlearn.methods.checkpoint import Learned, load
 from proxlearn.methods.optimizers import Adam, Optimizer
-from proxlearn.methods.rules.learned import unit_step
+from proxlearn.methods.rules.learned_rule import unit_step
 from proxlearn.training import families
 
 VALUES = {f"{PUBLISHED.name}-{name}": values for name, values in PUBLISHED.adam.items()}

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn.functional import elu
 
 from proxlearn.errors import unknown
-from proxlearn.methods.optimizers.learned import LearnedUpdate, NetworkSettings
-from proxlearn.methods.rules.learned import uniform
+from proxlearn.methods.optimizers.learned_update import LearnedUpdate, NetworkSettings
+from proxlearn.methods.rules.learned_rule import uniform
 from proxlearn.methods.rules.lstm import Lstm
 from proxlearn.methods.rules.network import Hidden, Layer, run
 

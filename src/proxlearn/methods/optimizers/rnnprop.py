@@ -7,8 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from proxlearn.methods.optimizers.learned import LayeredSettings, LearnedUpdate
-from proxlearn.methods.rules.learned import uniform
+from proxlearn.methods.optimizers.learned_update import LayeredSettings, LearnedUpdate
+from proxlearn.methods.rules.learned_rule import uniform
 from proxlearn.methods.rules.lstm import Lstm
 from proxlearn.methods.rules.network import Hidden, Layer, run
 

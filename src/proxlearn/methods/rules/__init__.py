@@ -9,7 +9,7 @@ from proxlearn.methods.rules.classic import (
     VariableMetric,
 )
 from proxlearn.methods.rules.compact import CompactRule
-from proxlearn.methods.rules.learned import Learnable, LearnedRule
+from proxlearn.methods.rules.learned_rule import Learnable, LearnedRule
 from proxlearn.methods.rules.recurrent import RecurrentRule
 from proxlearn.methods.rules.unrolled import AdaLista, StepLista
 

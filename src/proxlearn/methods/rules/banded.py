@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from proxlearn.checks import check_size
 from proxlearn.methods.rules.compact import level_or_gradient
-from proxlearn.methods.rules.learned import LearnedRule, uniform
+from proxlearn.methods.rules.learned_rule import LearnedRule, uniform
 from proxlearn.methods.scheme import Coefficients, View
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import GLM

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from proxlearn.errors import InputError
 from proxlearn.methods.scheme import Coefficients, View
-from proxlearn.problems.penalties import Zero
 from proxlearn.problems.problem import Problem
 
 
@@ -71,7 +70,7 @@ class Nesterov:
     gradients = 1
 
     def init(self, problem: Problem, x0: Tensor) -> Tensor:
-        if not isinstance(problem.r, Zero):
+        if not problem.r.vanishes:
             raise InputError(
                 f"'nesterov' minimises a smooth f alone, and this problem has the penalty "
                 f"{type(problem.r).__name__}; use 'fista' or 'fista-restart'"

@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from proxlearn.methods.rules.learned import uniform
+from proxlearn.methods.rules.learned_rule import uniform
 from proxlearn.methods.rules.network import Hidden, Layer
 from proxlearn.problems.problem import Problem
 

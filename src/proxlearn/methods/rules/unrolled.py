@@ -14,11 +14,9 @@ from torch import Tensor, nn
 
 from proxlearn.checks import check_size
 from proxlearn.errors import InputError
-from proxlearn.methods.rules.learned import LearnedRule
+from proxlearn.methods.rules.learned_rule import LearnedRule
 from proxlearn.methods.scheme import Coefficients, View
-from proxlearn.problems.penalties import L1
 from proxlearn.problems.problem import Problem
-from proxlearn.problems.smooth import LeastSquares
 
 
 @dataclass(frozen=True)
@@ -52,9 +50,9 @@ class StepLista(LearnedRule):
 
     def init(self, problem: Problem, x0: Tensor) -> Tensor:
         """1/L, (B, 1); other problems than LASSO of the right size are refused."""
-        s, f, r = self.settings, problem.f, problem.r
-        if not (isinstance(f, LeastSquares) and type(r) is L1):
-            given = f"{type(f).__name__} with {type(r).__name__}"
+        s, f, r = self.settings, problem.f.as_glm(), problem.r
+        if f is None or not (f.scales_with_target and r.is_l1):
+            given = f"{type(problem.f).__name__} with {type(r).__name__}"
             raise InputError(
                 f"{self.name} is made for LASSO and the problem is {given}; "
                 "use a method for any problem, such as 'lasso' or 'fista-restart'"
@@ -102,8 +100,8 @@ class AdaLista(StepLista):
 
     def correction(self, view: View) -> Tensor:
         """A^T M^T M (A x - b) - A^T (A x - b)."""
-        f, residual, M = view.problem.f, view.at.dual, self.M.to(view.x.dtype)
-        assert isinstance(f, LeastSquares)
+        f, residual, M = view.problem.f.as_glm(), view.at.dual, self.M.to(view.x.dtype)
+        assert f is not None
         assert residual is not None
         pulled: Tensor = f.pull(residual @ M.T @ M)
         return pulled - view.at.grad

@@ -20,6 +20,11 @@ class Penalty(ABC):
     indicator = False
     """True where r is 0 on a set and infinite elsewhere, so that r*(s v) = s r*(v) for s > 0."""
 
+    vanishes = False
+    """True where r is 0 everywhere, so that methods for smooth functions apply."""
+    is_l1 = False
+    """True where r is an l1 norm, with or without weights, and nothing else."""
+
     @property
     @abstractmethod
     def batch(self) -> int:
@@ -63,6 +68,14 @@ class Penalty(ABC):
     def level(self) -> Tensor | None:
         """The size of r's subgradients away from 0, lam w, (B, n) or (B, 1); None without a lam."""
         return None
+
+    def with_lam(self, lam: Tensor) -> "Penalty | None":
+        """The same penalty with another lam (B,), for paths; None where there is no lam to vary."""
+        return None
+
+    def norm_with(self, lam: Tensor) -> "Penalty | None":
+        """lam times the norm in r, which decides from which lam on x is 0: r itself by default."""
+        return self.with_lam(lam)
 
     def tie(self, p: Tensor) -> Tensor:
         """The p nearest to a given one, (B, n), for which the prox exists.

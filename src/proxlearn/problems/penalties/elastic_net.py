@@ -1,12 +1,14 @@
 """r(x) = sum_i w_i (lam |x_i| + lam2/2 x_i^2)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from proxlearn.errors import InputError
 from proxlearn.problems.description import Separable
 from proxlearn.problems.penalties.base import Penalty, soft_threshold
+from proxlearn.problems.penalties.l1 import L1
 from proxlearn.problems.powers import times_power
 
 
@@ -55,6 +57,17 @@ class ElasticNet(Penalty):
         excess = (v.abs() - t).clamp(min=0)
         quotient = excess * (excess / (2 * q))  # excess^2 alone may leave the range
         return torch.where(excess == 0, torch.zeros_like(excess), quotient).sum(-1)
+
+    def with_lam(self, lam: Tensor) -> "ElasticNet":
+        """The ratio lam2 / lam is kept."""
+        if bool((self.lam <= 0).any()):
+            raise InputError(
+                "lam is 0, so its ratio to lam2 is unknown; expected an elastic net > 0"
+            )
+        return replace(self, lam=lam, lam2=lam * (self.lam2 / self.lam))
+
+    def norm_with(self, lam: Tensor) -> L1:
+        return L1(lam, self.weights)
 
     def free(self) -> Tensor | None:
         if self.weights is None or bool((self.weights != 0).all()):

@@ -1,6 +1,6 @@
 """r(x) = lam sum_g w_g ||x_g||_2."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -84,6 +84,9 @@ class GroupL1(Penalty):
     def subgrad(self, x: Tensor) -> Tensor:
         norms = self.norms(x).clamp(min=torch.finfo(x.dtype).tiny)
         return (self.threshold / norms)[:, self.groups] * x
+
+    def with_lam(self, lam: Tensor) -> "GroupL1":
+        return replace(self, lam=lam)
 
     def in_units(self, variable: Tensor, objective: Tensor) -> "GroupL1":
         return GroupL1(times_power(self.lam, variable - objective), self.groups, self.weights)

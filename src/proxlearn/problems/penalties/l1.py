@@ -20,6 +20,8 @@ class L1(Penalty):
     lam: Tensor
     weights: Tensor | None = None
 
+    is_l1 = True
+
     @property
     def batch(self) -> int:
         return max(len(self.lam), 1 if self.weights is None else len(self.weights))
@@ -55,6 +57,9 @@ class L1(Penalty):
         # Divided by 1 elsewhere: 0/0 would spoil the derivative, though no one looks at its value.
         ratio = torch.where(over, t / torch.where(over, g.abs(), 1.0), torch.ones_like(g))
         return ratio.amin(-1)
+
+    def with_lam(self, lam: Tensor) -> "L1":
+        return L1(lam, self.weights)
 
     def free(self) -> Tensor | None:
         if self.weights is None or bool((self.weights != 0).all()):

@@ -64,6 +64,9 @@ class SparseGroupL1(Penalty):
     def subgrad(self, x: Tensor) -> Tensor:
         return self.threshold * x.sign() + self.by_group.subgrad(x)
 
+    def with_lam(self, lam: Tensor) -> "SparseGroupL1":
+        return replace(self, lam=lam)
+
     def in_units(self, variable: Tensor, objective: Tensor) -> "SparseGroupL1":
         return replace(self, lam=times_power(self.lam, variable - objective))
 

@@ -7,10 +7,10 @@ from proxlearn.problems.smooth.base import GLM, Evaluation, Smooth
 from proxlearn.problems.smooth.huber import Huber
 from proxlearn.problems.smooth.least_squares import LeastSquares
 from proxlearn.problems.smooth.logistic import Logistic
+from proxlearn.problems.smooth.no_smooth import NoSmooth
 from proxlearn.problems.smooth.poisson import Poisson
 from proxlearn.problems.smooth.quadratic import Quadratic
 from proxlearn.problems.smooth.softmax import Softmax
-from proxlearn.problems.smooth.zero import NoSmooth
 
 BY_LOSS: dict[str, Any] = {
     "squares": LeastSquares,

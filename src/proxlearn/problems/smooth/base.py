@@ -48,6 +48,15 @@ class Smooth(ABC):
     curvature_is_bounded = True
     """False where `lipschitz` holds only at points x with f(x) <= f(0)."""
 
+    has_labels = False
+    """True where the target is a class, as in logistic regression."""
+    scales_with_target = False
+    """True where t b as target and t x as point give t^2 f, as least squares does."""
+
+    def as_glm(self) -> "GLM | None":
+        """This term as a loss of A x; None where it is none."""
+        return None
+
     @property
     @abstractmethod
     def n(self) -> int:
@@ -122,6 +131,9 @@ class GLM(Smooth):
     """f(x) = phi(A x) with an explicit loss phi: least squares, logistic, softmax."""
 
     A: Operator
+
+    def as_glm(self) -> "GLM":
+        return self
 
     @property
     def like(self) -> Tensor:

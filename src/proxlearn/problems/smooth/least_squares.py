@@ -17,6 +17,8 @@ class LeastSquares(GLM):
     A: Operator
     b: Tensor
 
+    scales_with_target = True
+
     @property
     def batch(self) -> int:
         return max(self.A.batch, self.b.shape[0])

@@ -25,6 +25,8 @@ class Logistic(GLM):
     root: Tensor | None = None
     """Square roots of the weights of the samples, (B, m) or (1, m), > 0; None for 1/m each."""
 
+    has_labels = True
+
     @property
     def batch(self) -> int:
         return max(self.A.batch, self.b.shape[0])

@@ -30,6 +30,8 @@ class Softmax(GLM):
     root: Tensor | None = None
     """Square roots of the weights of the samples, (B, 1, m) or (1, 1, m), > 0; None for 1/m."""
 
+    has_labels = True
+
     @classmethod
     def of_labels(cls, A: Operator, labels: Tensor, classes: Tensor) -> "Softmax":
         """The term of labels (B, m), numbers 0, ..., C-1, with C in `classes` (1,)."""

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from proxlearn.core.starts import CompactStart
 from proxlearn.methods.scheme import Coefficients, Scheme, View
 from proxlearn.problems.problem import Problem
-from proxlearn.problems.smooth import Logistic, Softmax
 
 UNITS = ("lipschitz", "norm")
 """What p is a multiple of; `unit_step` says what each is."""
@@ -75,9 +74,9 @@ def unit_step(problem: Problem, unit: str) -> Tensor:
     'lipschitz' is 1/L. 'norm' is the unit of the paper's code: 1/||A|| for a logistic or softmax
     loss, whose L is ||A||^2/(4m) or ||A||^2/(2m), and 1/L = 1/||A||^2 for least squares.
     """
-    f = problem.f
-    if unit == "norm" and isinstance(f, (Logistic, Softmax)):
-        return (1 / f.A.norm()).expand(problem.batch)[:, None]
+    model = problem.f.as_glm()
+    if unit == "norm" and model is not None and model.has_labels:
+        return (1 / model.A.norm()).expand(problem.batch)[:, None]
     return problem.safe_step()
 
 

@@ -13,6 +13,8 @@ from proxlearn.problems.penalties.base import Penalty, zero_or_inf
 class Zero(Penalty):
     """``r(x) = 0``: smooth minimisation."""
 
+    vanishes = True
+
     @property
     def batch(self) -> int:
         return 1

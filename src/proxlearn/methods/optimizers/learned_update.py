@@ -9,7 +9,7 @@ from torch import Tensor
 from proxlearn.checks import check_seed, check_size
 from proxlearn.errors import InputError, unknown
 from proxlearn.methods.optimizers.base import SubgradientState, refuse_constraints
-from proxlearn.methods.rules.learned import Learnable
+from proxlearn.methods.rules.learned_rule import Learnable
 from proxlearn.methods.rules.lstm import STARTS, Lstm
 from proxlearn.methods.rules.network import Hidden
 from proxlearn.problems.problem import Problem
