@@ -392,12 +392,11 @@ static inline void begin(const Family *P, State *s, const double *q) {
     }
 }
 
-/* Solve one problem; `size` is |b|. Returns 1 where no optimality condition is violated visibly, or
- * where F cannot be lowered any more. */
-static inline int run_active_set(const Family *P, State *s, const double *q, double size, long most_rounds) {
+/* Solve one problem from the point that is there; `size` is |b|. Returns 1 where no optimality condition
+ * is violated visibly, or where F cannot be lowered any more. */
+static inline int continue_active_set(const Family *P, State *s, const double *q, double size, long most_rounds) {
     double last = INFINITY, worst, none;
     int alone = 0;
-    begin(P, s, q);
     if (s->k > 0) {
         s->rounds = 1;
         if (!minimise_over(P, s, q)) return 0;
@@ -426,5 +425,11 @@ static inline int run_active_set(const Family *P, State *s, const double *q, dou
         }
         last = s->value;
     }
+}
+
+/* The same from the beginning. */
+static inline int run_active_set(const Family *P, State *s, const double *q, double size, long most_rounds) {
+    begin(P, s, q);
+    return continue_active_set(P, s, q, size, most_rounds);
 }
 #endif

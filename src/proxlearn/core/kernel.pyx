@@ -8,7 +8,7 @@ cimport numpy as cnp
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.float cimport DBL_EPSILON
-from libc.math cimport INFINITY, NAN, copysign, fabs, isfinite, log, sqrt
+from libc.math cimport INFINITY, NAN, ceil, copysign, fabs, isfinite, log, sqrt
 from libc.stdlib cimport free, getenv, realloc
 from libc.string cimport memcpy, memmove, memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
@@ -35,6 +35,7 @@ cdef extern from "maths.h" nogil:
     double largest_float(float *a, long n) noexcept
     double largest_double(double *a, long n) noexcept
     void correlate_tall_float(float *a, long ld, double *u, double *c, long m, long n) noexcept
+    void correlate_tall_double(double *a, long ld, double *u, double *c, long m, long n) noexcept
     void correlate_flat_float(float *a, long ld, double *u, double *c, long m, long n) noexcept
     void multiply_tall_float(float *a, long ld, double *x, double *z, long m, long n) noexcept
     void multiply_tall_double(double *a, long ld, double *x, double *z, long m, long n) noexcept
@@ -80,6 +81,7 @@ include "start.pxi"
 include "compact_start.pxi"
 include "loop.pxi"
 include "shared.pxi"
+include "plain_squares.pxi"
 
 
 cdef bint is_readable(array) noexcept:
@@ -202,16 +204,22 @@ def solve_as_given(
     return x, 0.0, solver.objective, solver.gap, solver.status, solver.iterations, solver.passes
 
 
+cdef one_double(double number):
+    """An array (1,) of float64."""
+    cdef cnp.npy_intp one = 1
+    array = cnp.PyArray_SimpleNew(1, &one, cnp.NPY_DOUBLE)
+    (<double *> cnp.PyArray_DATA(array))[0] = number
+    return array
+
+
+cdef one_integer(cnp.int64_t number):
+    """An array (1,) of int64."""
+    cdef cnp.npy_intp one = 1
+    array = cnp.PyArray_SimpleNew(1, &one, cnp.NPY_INT64)
+    (<cnp.int64_t *> cnp.PyArray_DATA(array))[0] = number
+    return array
+
+
 def arrays_of(*numbers):
     """An array (1,) of each number: int64 of whole numbers, float64 of others."""
-    cdef cnp.npy_intp one = 1
-    arrays = []
-    for number in numbers:
-        whole = isinstance(number, int)
-        array = cnp.PyArray_SimpleNew(1, &one, cnp.NPY_INT64 if whole else cnp.NPY_DOUBLE)
-        if whole:
-            (<cnp.int64_t *> cnp.PyArray_DATA(array))[0] = number
-        else:
-            (<double *> cnp.PyArray_DATA(array))[0] = number
-        arrays.append(array)
-    return arrays
+    return [one_integer(number) if isinstance(number, int) else one_double(number) for number in numbers]

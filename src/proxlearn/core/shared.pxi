@@ -45,6 +45,7 @@ cdef extern from "shared_problems.h" nogil:
         double objective, bound, gap
     void correlate_together(const double *panels, const double **b, double *Q, long m, long wide) noexcept
     bint run_active_set(const Family *P, State *s, const double *q, double size, long most_rounds) noexcept
+    bint continue_active_set(const Family *P, State *s, const double *q, double size, long most_rounds) noexcept
     Certificate certify_shared(const Family *P, State *s, const Proof *D, const double *b, double size, double *u, int directly) noexcept
     bint is_stationary_shared(const Family *P, State *s, const Proof *D, const double *q, double hidden) noexcept
     double unseen(const Family *P, const State *s, double size) noexcept

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from proxlearn.core import kernel
 from proxlearn.errors import InputError
 from proxlearn.problems.arrays import (
     Matrix,
@@ -49,28 +50,49 @@ def prepare(A: Any) -> Matrix:
     return to_matrix("A", A)
 
 
-def lasso(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
-    """``1/2 ||A x - b||^2 + lam sum_i w_i |x_i|``; a weight of 0 leaves x_i unpenalised.
+def lasso(A: Any, b: Any, lam: Any, weights: Any = None, *, nonnegative: bool = False) -> Problem:
+    """``1/2 ||A x - b||^2 + lam sum_i w_i |x_i|``, and x >= 0 with `nonnegative`.
+
+    A weight of 0 leaves x_i unpenalised.
 
     >>> import proxlearn as pl
-    >>> problem = pl.lasso([[1.0, 0.0], [0.0, 2.0]], [1.0, 1.0], lam=0.1)
+    >>> problem = pl.lasso([[1.0, 0.0], [0.0, 2.0]], [1.0, -1.0], lam=0.1, nonnegative=True)
     >>> problem.n, problem.batch
     (2, 1)
+    >>> pl.solve(problem).x.round(6).tolist()
+    [0.9, 0.0]
     """
+    plain = kernel.plain_squares(A, b, lam, 0.0, nonnegative) if weights is None else None
+    if plain is not None:
+        return Problem.of_plain(plain)
     A = to_matrix("A", A, b)
     targets = to_rows("b", b, A.shape[0], A)
-    r = Separable(to_positive("lam", lam, A), weights=to_weights("weights", weights, A.shape[1], A))
+    w = to_weights("weights", weights, A.shape[1], A)
+    r = Separable(to_positive("lam", lam, A), None, w, _lower(nonnegative))
     return _linear("squares", A, b, targets, r)
 
 
-def elastic_net(A: Any, b: Any, lam: Any, lam2: Any, weights: Any = None) -> Problem:
-    """``1/2 ||A x - b||^2 + sum_i w_i (lam |x_i| + lam2/2 x_i^2)``, lam >= 0 and lam2 > 0."""
+def elastic_net(
+    A: Any, b: Any, lam: Any, lam2: Any, weights: Any = None, *, nonnegative: bool = False
+) -> Problem:
+    """``1/2 ||A x - b||^2 + sum_i w_i (lam |x_i| + lam2/2 x_i^2)``, lam >= 0 and lam2 > 0.
+
+    With `nonnegative` subject to x >= 0.
+    """
+    plain = kernel.plain_squares(A, b, lam, lam2, nonnegative) if weights is None else None
+    if plain is not None and plain.l2 > 0:
+        return Problem.of_plain(plain)
     A = to_matrix("A", A, b)
     targets = to_rows("b", b, A.shape[0], A)
     lam = to_positive("lam", lam, A, at_least=0)
     lam2 = to_positive("lam2", lam2, A)
-    r = Separable(lam, lam2, to_weights("weights", weights, A.shape[1], A))
-    return _linear("squares", A, b, targets, r)
+    w = to_weights("weights", weights, A.shape[1], A)
+    return _linear("squares", A, b, targets, Separable(lam, lam2, w, _lower(nonnegative)))
+
+
+def _lower(nonnegative: bool) -> Any:
+    """The lower bounds of all coordinates, (1, 1); None where there is none."""
+    return np.zeros((1, 1)) if nonnegative else None
 
 
 def multitask_lasso(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
@@ -149,7 +171,7 @@ def huber(A: Any, b: Any, lam: Any, delta: Any, weights: Any = None) -> Problem:
 def nnls(A: Any, b: Any) -> Problem:
     """``1/2 ||A x - b||^2`` subject to x >= 0."""
     A = to_matrix("A", A)
-    r = Separable(lower=np.zeros((1, 1)))
+    r = Separable(lower=_lower(True))
     return _linear("squares", A, b, to_rows("b", b, A.shape[0], A), r)
 
 

@@ -59,9 +59,14 @@ class Separable:
         return max(counts)
 
     @property
+    def nonnegative(self) -> bool:
+        """True where every coordinate is bounded by 0 from below, and by nothing from above."""
+        return self.upper is None and self.lower is not None and not np.any(to_numpy(self.lower))
+
+    @property
     def has_path(self) -> bool:
-        """True where lam can be varied: there is one, and no constraint."""
-        return self.lam is not None and self.lower is None
+        """True where lam can be varied: there is one, and no constraint but x >= 0."""
+        return self.lam is not None and (self.lower is None or self.nonnegative)
 
     def for_tasks(self, tasks: int) -> None:
         """None: the core knows several tasks with row groups only."""
@@ -77,12 +82,13 @@ class Separable:
 
     @property
     def uniform(self) -> tuple[float, float, float, float] | None:
-        """l1, l2, lower and upper of one instance, if all coordinates share them; no bounds."""
-        bounds = self.lower is not None or self.upper is not None
-        if self.lam is None or self.weights is not None or bounds:
+        """l1, l2, lower and upper of one instance, if all coordinates share them; no other bound
+        than 0."""
+        bounded = self.lower is not None or self.upper is not None
+        if self.lam is None or self.weights is not None or (bounded and not self.nonnegative):
             return None
         l2 = 0.0 if self.lam2 is None else float(self.lam2[0])
-        return float(self.lam[0]), l2, -np.inf, np.inf
+        return float(self.lam[0]), l2, 0.0 if bounded else -np.inf, np.inf
 
     def bounds(self, n: int) -> tuple[Any, Any]:
         """Lower and upper, each a number or (B or 1, n)."""
@@ -108,14 +114,15 @@ class Separable:
 
     def lam_max(self, c: npt.NDArray[np.float64], i: int) -> float:
         """The smallest lam for which 0 is optimal in instance i, where -df/dx at 0 is c (n,)."""
+        sizes = np.abs(c) if self.lower is None else c
         if self.weights is None:
-            return float(np.max(np.abs(c), initial=0.0))
+            return float(np.max(sizes, initial=0.0))
         w = _row(_double(self.weights), i)
-        return float(np.max(np.abs(c[w > 0]) / w[w > 0], initial=0.0))
+        return float(np.max(sizes[w > 0] / w[w > 0], initial=0.0))
 
     def term(self) -> "Penalty":
         """The same as an object of PyTorch."""
-        from proxlearn.problems.penalties import L1, ElasticNet, NonNegative
+        from proxlearn.problems.penalties import L1, ElasticNet, NonNegative, NonNegativeElasticNet
         from proxlearn.problems.tensors import as_tensor
 
         if self.lam is None:
@@ -124,9 +131,10 @@ class Separable:
             as_tensor(self.lam),
             None if self.weights is None else as_tensor(self.weights),
         )
-        if self.lam2 is None:
-            return L1(lam, weights)
-        return ElasticNet(lam, as_tensor(self.lam2), weights)
+        lam2 = None if self.lam2 is None else as_tensor(self.lam2)
+        if self.lower is not None:
+            return NonNegativeElasticNet(lam, 0 * lam if lam2 is None else lam2, weights)
+        return L1(lam, weights) if lam2 is None else ElasticNet(lam, lam2, weights)
 
 
 @dataclass(frozen=True)
@@ -350,6 +358,15 @@ class LinearModel:
             A = ForTasks(A, self.tasks)
         f = BY_LOSS[self.loss](A, as_tensor(self.b), **options)
         return f, self.penalty.term()
+
+
+def model_of_plain(plain: Any) -> LinearModel:
+    """The description of what `proxlearn.core.kernel.plain_squares` holds."""
+    A = Matrix(plain.A, plain.A.shape, 1, False, plain.largest, plain.products)
+    lam2 = np.array([plain.l2]) if plain.l2 > 0 else None
+    lower = np.zeros((1, 1)) if plain.nonnegative else None
+    r = Separable(np.array([plain.l1]), lam2, lower=lower)
+    return LinearModel("squares", A, plain.b[None], r)
 
 
 def _double(value: Any) -> npt.NDArray[np.float64]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from proxlearn.errors import InputError, needing_torch
 from proxlearn.problems.arrays import Matrix
-from proxlearn.problems.description import LinearModel
+from proxlearn.problems.description import LinearModel, model_of_plain
 from proxlearn.problems.tolerance import allowed_gap
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ class Problem:
         True where the user gave NumPy arrays: the answers are NumPy arrays then, else tensors.
     """
 
+    plain: Any = None
+    """One dense LASSO or elastic net as the core takes it without a description; or None."""
+
     def __init__(self, f: "Smooth", r: "Penalty", single: bool = False, numpy: bool = False):
         self.single, self.numpy = single, numpy
         self._check(f.batch, r.batch)
@@ -52,6 +55,14 @@ class Problem:
         problem.__dict__["model"] = model
         return problem
 
+    @classmethod
+    def of_plain(cls, plain: Any) -> "Problem":
+        """The one problem that is `plain`; it is described as a linear model when that is asked."""
+        problem = cls.__new__(cls)
+        problem.plain, problem.n, problem.batch = plain, plain.n, 1
+        problem.single = problem.numpy = True
+        return problem
+
     @staticmethod
     def _check(f: int, r: int) -> None:
         if f != r and 1 not in (f, r):
@@ -66,6 +77,8 @@ class Problem:
     @cached_property
     def model(self) -> LinearModel | None:
         """The same as arrays, for the compiled core; None where f or r is of another form."""
+        if self.plain is not None:
+            return model_of_plain(self.plain)
         f, r = self._terms
         loss, penalty = f.linear_loss(), r.core_form()
         if loss is None or penalty is None or (penalty.squares_only and loss.name != "squares"):

@@ -74,6 +74,18 @@ def solve_exactly(
     )
 
 
+def solve_plainly(plain: Any, tol: float, max_iter: int) -> Solution | None:
+    """Solve what `Problem.plain` holds in one call of the core; None where it needs preparation.
+
+    Every call counts here: among other work, Python finds little of itself in the caches.
+    """
+    found = kernel.solve_plain(plain, tol, max_iter)
+    if found is None:
+        return None
+    x, objective, gap, status, iterations, passes, seconds = found
+    return Solution.of(x, objective, gap, ONE_STATUS[status], iterations, passes, seconds)
+
+
 def _solve_one(
     problem: Problem,
     model: LinearModel,

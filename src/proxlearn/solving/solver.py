@@ -11,7 +11,7 @@ from proxlearn.errors import InputError, needing_torch, unknown
 from proxlearn.names import AUTO, ENGINES
 from proxlearn.problems.arrays import to_numpy
 from proxlearn.problems.problem import Problem, require_problem
-from proxlearn.solving.exact import solve_exactly
+from proxlearn.solving.exact import solve_exactly, solve_plainly
 from proxlearn.solving.solution import History, Solution
 from proxlearn.solving.starts import find_start
 
@@ -114,6 +114,11 @@ def solve(
     SOLVED: objective 2.625, gap ..., ... iterations, ... gradients
     """
     require_problem(problem)
+    usual = optimizer is AUTO and x0 is time_limit is engine is callback is None
+    if usual and problem.plain is not None and polish and not record and chosen_engine() == AUTO:
+        found = solve_plainly(problem.plain, tol, max_iter)
+        if found is not None:
+            return found
     check_limits(tol, max_iter, time_limit)
     recorded = record or callback is not None
     if in_core(engine, problem, optimizer, tol, max_iter, polish=polish, recorded=recorded):
@@ -156,7 +161,7 @@ def in_core(
     recorded: bool = False,
 ) -> bool:
     """True where the core alone solves; an error where it is asked for by name and cannot."""
-    name = engine or kernel.environment(VARIABLE) or AUTO
+    name = engine or chosen_engine()
     if name not in ENGINES:
         raise unknown("engine", name, ENGINES)
     if name == "torch":
@@ -165,6 +170,11 @@ def in_core(
     if missing is not None and name == "core":
         raise InputError(f"the compiled core {missing}; use engine='auto' or engine='torch'")
     return missing is None
+
+
+def chosen_engine() -> str:
+    """The engine that the environment names, "auto" where it names none."""
+    return kernel.environment(VARIABLE) or AUTO
 
 
 def _missing(
