@@ -83,6 +83,7 @@ include "compact_start.pxi"
 include "loop.pxi"
 include "inward.pxi"
 include "shared.pxi"
+include "one_on_simplex.pxi"
 
 
 cdef bint is_readable(array) noexcept:

@@ -77,7 +77,7 @@ class Separable:
 
     @property
     def uniform(self) -> tuple[float, float, float, float] | None:
-        """l1, l2, lower and upper of one instance, if all coordinates share them; no upper bound."""
+        """l1, l2, lower and upper of one instance, if all coordinates share them."""
         lower = -np.inf
         if self.weights is not None or self.upper is not None:
             return None
