@@ -80,6 +80,10 @@ cdef class Data:
         """True where `take_gram` was called."""
         return False
 
+    cdef bint has_dense_columns(self) noexcept nogil:
+        """True where the columns of the working set can be read as dense ones."""
+        return False
+
     cdef double shift(self, Py_ssize_t j) noexcept nogil:
         """What is subtracted from the entries of column j."""
         return self.center[j] if self.center != NULL and j < self.n - self.intercept else 0.0
@@ -227,6 +231,9 @@ cdef class Dense(Data):
 
     cdef bint has_gram(self) noexcept nogil:
         return self.all_products != NULL
+
+    cdef bint has_dense_columns(self) noexcept nogil:
+        return True
 
     cdef int make_room(self, Py_ssize_t room) except -1 nogil:
         self.live_column = <double **> resized(self.live_column, room, sizeof(double *))

@@ -71,7 +71,9 @@ include "separable.pxi"
 include "coordinate_model.pxi"
 include "active_set.pxi"
 include "descent.pxi"
+include "sparse_descent.pxi"
 include "groups.pxi"
+include "row_descent.pxi"
 include "block_model.pxi"
 include "group_model.pxi"
 include "row_model.pxi"
@@ -80,8 +82,10 @@ include "certificate.pxi"
 include "start.pxi"
 include "compact_start.pxi"
 include "loop.pxi"
+include "inward.pxi"
 include "shared.pxi"
 include "plain_squares.pxi"
+include "one_on_simplex.pxi"
 
 
 cdef bint is_readable(array) noexcept:
@@ -178,7 +182,7 @@ def solve_as_given(
     A (m, n) is dense with entries up to `largest`, b (m,) what the compiled class `loss` takes, s the
     weight of every sample, and `numbers` are l1, l2, lower and upper of a separable penalty. `products`
     may be A^T b for least squares, which saves a pass. Returns None where numbers have to be scaled first, where A or b is not of float64 in one piece, and for least squares
-    with one-sided constraints, whose dual needs a direction.
+    with one-sided constraints whose dual needs another direction than the sum of the columns.
     """
     cdef double values[6]
     cdef Solver solver
@@ -195,7 +199,8 @@ def solve_as_given(
     r = Separable(n, *numbers)
     solver = Solver(Dense(A), loss(b, s), r)
     if solver.f.quadratic and r.has_one_sided():
-        return None
+        if not (s == 1.0 and r.upper[0] == INFINITY and point_inside_by_sum(solver, <Dense> solver.A)):
+            return None
     if products is not None and solver.f.quadratic and s == 1.0:
         solver.take_products(vector(products, n))
     solver.solve(tol, max_iter, seconds)

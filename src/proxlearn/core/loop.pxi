@@ -46,7 +46,7 @@ cdef class Solver(Certified):
     cdef Descent descent
 
     def __cinit__(self, *args, **kwargs):
-        self.descent = Descent()
+        self.descent = RowDescent() if self.A.tasks > 1 else SparseDescent()
 
     def solve(self, double tol, Py_ssize_t max_iter, double seconds=INFINITY, double anticipate=1.0):
         """Run until the gap is at most tol times the objective.
@@ -91,7 +91,7 @@ cdef class Solver(Certified):
             elif joined > 0:
                 target, stalled = min(0.3 * outside, 0.2 * self.scale), 0
             else:
-                target = min(0.1 * tol * self.scale, 0.01 * target if target > 0 else INFINITY)
+                target = min(self.last_target(tol), 0.01 * target if target > 0 else INFINITY)
                 if not self.bounded and tol > 0:
                     if self.is_stationary(tol):
                         waited += 1
@@ -104,6 +104,18 @@ cdef class Solver(Certified):
                     return MAX_ITER
             last = self.objective
             self.improve(max(target, 1e-16 * self.scale), 0.1, until)
+
+    cdef double last_target(self, double tol) noexcept nogil:
+        """Violations at which the gap will meet the tolerance.
+
+        Newton steps pass it by far, so that it may be too small for them. Sweeps over the residual
+        should end as soon as they can: violations e make a gap of about e r(x) / scale.
+        """
+        cdef double penalty
+        if not self.f.quadratic or (self.r.is_separable() and not self.descent.pays(self.A, self.r, self.f)):
+            return 0.1 * tol * self.scale
+        penalty = self.r.value(self.A.index, self.v, self.A.k)
+        return tol * self.scale * max(0.1, min(0.8 * self.objective / penalty, 5.0) if penalty > 0.0 else 0.1)
 
     cdef Py_ssize_t patience(self) noexcept nogil:
         """How often small violations have to be seen before they end a solve that has no gap.
@@ -249,8 +261,8 @@ cdef class Solver(Certified):
                 break
             self.check_signals()
             self.correlated = False
-            if self.f.quadratic and self.descent.pays(self.A, self.r):
-                self.descent.run(<Sparse> self.A, <Separable> self.r, self.f, self.v, self.z, target, until)
+            if self.f.quadratic and self.descent.pays(self.A, self.r, self.f):
+                self.descent.run(self.A, self.r, self.f, self.v, self.z, target, until)
                 for p in range(self.A.k):
                     self.x[self.A.index[p]] = self.v[p]
                 break

@@ -11,7 +11,9 @@ cdef class RowModel(BlockModel):
     """Rows of T variables with one level each; c is kept task after task while the model is solved."""
 
     cdef Py_ssize_t tasks, row_room
-    cdef double *ct       # (T, rows): c
+    cdef double *ct_room
+    cdef double *ct       # (T, stride): c; each task begins where a line of the cache does
+    cdef Py_ssize_t stride
     cdef double *z        # (T,)
     cdef double *right    # (T, a): right-hand sides, then the step
     cdef double *unit     # (T, a): W_i / |W_i| of the active rows
@@ -22,11 +24,11 @@ cdef class RowModel(BlockModel):
 
     def __cinit__(self, Py_ssize_t tasks):
         self.tasks, self.row_room, self.newton_room = tasks, 0, 0
-        self.level = self.ct = self.z = self.right = self.unit = self.inverse = self.schur = self.along = NULL
+        self.level = self.ct_room = self.z = self.right = self.unit = self.inverse = self.schur = self.along = NULL
         self.z = <double *> resized(NULL, tasks, sizeof(double))
 
     def __dealloc__(self):
-        for pointer in (<size_t> self.level, <size_t> self.ct, <size_t> self.z, <size_t> self.right,
+        for pointer in (<size_t> self.level, <size_t> self.ct_room, <size_t> self.z, <size_t> self.right,
                         <size_t> self.unit, <size_t> self.inverse, <size_t> self.schur, <size_t> self.along):
             free(<void *> <size_t> pointer)
 
@@ -48,8 +50,11 @@ cdef class RowModel(BlockModel):
         self.c = <double *> resized(self.c, room * self.tasks, sizeof(double))
         self.start = <double *> resized(self.start, room * self.tasks, sizeof(double))
         self.pull = <double *> resized(self.pull, room * self.tasks, sizeof(double))
-        self.ct = <double *> resized(self.ct, room * self.tasks, sizeof(double))
-        self.product = <double *> resized(self.product, room * self.tasks, sizeof(double))
+        self.stride = (room + LINE - 1) // LINE * LINE
+        self.ct_room = <double *> resized(self.ct_room, self.stride * self.tasks + LINE, sizeof(double))
+        memset(self.ct_room, 0, (self.stride * self.tasks + LINE) * sizeof(double))
+        self.ct = self.ct_room + to_line(self.ct_room)
+        self.product = <double *> resized(self.product, self.stride * self.tasks, sizeof(double))
         return 0
 
     cdef void penalise(self, Penalty r, Py_ssize_t *index, Py_ssize_t *live, Py_ssize_t k) noexcept nogil:
@@ -62,29 +67,30 @@ cdef class RowModel(BlockModel):
         cdef Py_ssize_t i, t
         for i in range(self.blocks):
             for t in range(self.tasks):
-                self.ct[t * self.blocks + i] = self.c[i * self.tasks + t]
+                self.ct[t * self.stride + i] = self.c[i * self.tasks + t]
         return 0
 
     cdef double norm(self, Py_ssize_t b) noexcept nogil:
         return sqrt(dot(self.w + b * self.tasks, self.w + b * self.tasks, self.tasks))
 
     cdef double update(self, Py_ssize_t b) noexcept nogil:
-        cdef Py_ssize_t t, k = self.blocks
+        cdef Py_ssize_t t
         cdef double h = self.H[b * self.ld + b], total = 0.0, shrink, change = 0.0, d
         cdef double *w = self.w + b * self.tasks
         if h <= 0.0:
             return 0.0
         for t in range(self.tasks):
-            self.z[t] = self.ct[t * k + b] + h * w[t]
+            self.z[t] = self.ct[t * self.stride + b] + h * w[t]
             total += self.z[t] * self.z[t]
         total = sqrt(total)
         shrink = (1.0 - self.level[b] / total) / h if total > self.level[b] else 0.0
         for t in range(self.tasks):
             d = shrink * self.z[t] - w[t]
-            if d != 0.0:
-                w[t] = shrink * self.z[t]
-                axpy(-d, self.H + b * self.ld, self.ct + t * k, k)
-                change += d * d
+            w[t] = shrink * self.z[t]
+            self.z[t] = d
+            change += d * d
+        if change > 0.0:
+            subtract_row(self.H + b * self.ld, self.ct, self.stride, self.blocks, self.tasks, self.z)
         return change * h
 
     cdef double violation(self, bint active) noexcept nogil:
@@ -96,7 +102,7 @@ cdef class RowModel(BlockModel):
                 continue
             part = self.level[b] / norm if norm > 0.0 else 0.0
             for t in range(self.tasks):
-                e = self.ct[t * self.blocks + b] - part * self.w[b * self.tasks + t]
+                e = self.ct[t * self.stride + b] - part * self.w[b * self.tasks + t]
                 total += e * e
             total = sqrt(total)
             worst = max(worst, total - self.level[b] if norm == 0.0 else total)
@@ -181,7 +187,7 @@ cdef class RowModel(BlockModel):
                 for t in range(self.tasks):
                     u[t * count + i] = 0.0
             for t in range(self.tasks):
-                d[t * count + i] = self.ct[t * self.blocks + p] - self.level[p] * u[t * count + i]
+                d[t * count + i] = self.ct[t * self.stride + p] - self.level[p] * u[t * count + i]
         dpotrs("L", &a, &T, self.factor, &ld, d, &a, &info)
         for i in range(count):
             self.along[i] = 0.0
@@ -200,7 +206,7 @@ cdef class RowModel(BlockModel):
 
     cdef bint newton_step(self) except -1 nogil:
         """Rows that would turn round become 0. Where the model rises, half of the step is tried."""
-        cdef Py_ssize_t count = self.collect(), i, t, p, k = self.blocks
+        cdef Py_ssize_t count = self.collect(), i, t, p, k = self.stride
         cdef int halving
         cdef double part = 1.0
         cdef double *step = self.right + count * self.tasks
@@ -215,7 +221,7 @@ cdef class RowModel(BlockModel):
             memset(self.product, 0, k * self.tasks * sizeof(double))
             for i in range(count):
                 for t in range(self.tasks):
-                    axpy(step[t * count + i], self.H + self.active[i] * self.ld, self.product + t * k, k)
+                    axpy(step[t * count + i], self.H + self.active[i] * self.ld, self.product + t * k, self.blocks)
             if self.falls(count, step):
                 for i in range(count):
                     p = self.active[i]
@@ -253,7 +259,7 @@ cdef class RowModel(BlockModel):
             new = dots = 0.0
             for t in range(self.tasks):
                 s, w = step[t * count + i], self.w[p * self.tasks + t]
-                term = (0.5 * self.product[t * self.blocks + p] - self.ct[t * self.blocks + p]) * s
+                term = (0.5 * self.product[t * self.stride + p] - self.ct[t * self.stride + p]) * s
                 change += term
                 size += fabs(term)
                 new += (w + s) * (w + s)

@@ -76,6 +76,12 @@ cdef class SharedProblems:
     cdef object kept
 
     def __cinit__(self, shared, double tol):
+        self.proof.tol = tol
+        if shared is not None:
+            self.take(shared)
+
+    cdef int take(self, shared) except -1:
+        """Read what shared.py has prepared."""
         cdef const double[:, ::1] H = shared.H
         cdef const double[:, ::1] columns = shared.columns
         cdef const double[:, :, ::1] panels = shared.panels
@@ -103,10 +109,9 @@ cdef class SharedProblems:
             dual, slope = shared.direction, shared.slope
             self.proof.direction, self.proof.slope = &dual[0], &slope[0]
         self.proof.one_sided, self.proof.quadratic = shared.one_sided, shared.quadratic
-        self.proof.tol = tol
         self.sum_weight, self.reported = shared.sum_weight, shared.reported
         self.nearest = &nearest[0]
-        self.allocate(P.n, P.wide, P.tall)
+        return self.allocate(P.n, P.wide, P.tall)
 
     cdef int allocate(self, Py_ssize_t n, Py_ssize_t wide, Py_ssize_t tall) except -1:
         cdef State *s = &self.state

@@ -22,7 +22,7 @@ import scipy.sparse
 from proxlearn.core import kernel
 from proxlearn.core.penalties import Simplex
 from proxlearn.core.scaling import MODERATE
-from proxlearn.core.shared import compiled, prepared
+from proxlearn.core.shared import FIRST_NEW, PART, compiled, prepared
 from proxlearn.core.single import Glm, Limits, of_problem
 
 Array = npt.NDArray[np.float64]
@@ -202,6 +202,21 @@ class OnSimplex:
         ):
             status = 1
         return x, objective, gap, status
+
+
+def solve_as_given(
+    A: Any, largest: float, b: Array, radius: float, slack: bool, limits: Limits
+) -> tuple[Any, ...] | None:
+    """Solve a dense problem with few columns by one compiled call; None where it takes more.
+
+    The numbers are those of `OnSimplex.solve`.
+    """
+    if A.shape[1] > ALL_AT_ONCE or A.dtype != np.float64 or limits.seconds < math.inf:
+        return None
+    found: tuple[Any, ...] | None = kernel.solve_on_simplex(
+        A, largest, b, radius, slack, FIRST_NEW, PART, limits.tol, limits.max_iter
+    )
+    return found
 
 
 def exponent(size: float) -> int:

@@ -82,13 +82,18 @@ class Separable:
 
     @property
     def uniform(self) -> tuple[float, float, float, float] | None:
-        """l1, l2, lower and upper of one instance, if all coordinates share them; no other bound
-        than 0."""
-        bounded = self.lower is not None or self.upper is not None
-        if self.lam is None or self.weights is not None or (bounded and not self.nonnegative):
+        """l1, l2, lower and upper of one instance, if all coordinates share them."""
+        lower = -np.inf
+        if self.weights is not None or self.upper is not None:
             return None
-        l2 = 0.0 if self.lam2 is None else float(self.lam2[0])
-        return float(self.lam[0]), l2, 0.0 if bounded else -np.inf, np.inf
+        if self.lower is not None:
+            if self.lower.size > 1:
+                return None
+            lower = float(self.lower[0, 0])
+        elif self.lam is None:
+            return None
+        l1 = 0.0 if self.lam is None else float(self.lam[0])
+        return l1, 0.0 if self.lam2 is None else float(self.lam2[0]), lower, np.inf
 
     def bounds(self, n: int) -> tuple[Any, Any]:
         """Lower and upper, each a number or (B or 1, n)."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from proxlearn.core import kernel
+from proxlearn.core import kernel, simplex
 from proxlearn.core.glm import (
     STATUSES,
     Answer,
@@ -22,7 +22,7 @@ from proxlearn.core.glm import (
 from proxlearn.core.losses import LOSSES
 from proxlearn.core.starts import Start
 from proxlearn.problems.arrays import to_numpy, to_start
-from proxlearn.problems.description import LinearModel, Separable
+from proxlearn.problems.description import LinearModel, OnSimplex, Separable
 from proxlearn.problems.problem import Problem
 from proxlearn.solving.solution import Solution, SolutionPath, Status
 from proxlearn.solving.starts import automatic_start, is_started
@@ -112,6 +112,9 @@ def _solve_one(
 def _solve_as_given(model: LinearModel, limits: Limits) -> Any:
     """Solve one problem without a `Glm`, if there is nothing to prepare; None where there is."""
     A, r = model.A, model.penalty
+    if isinstance(r, OnSimplex) and A.largest is not None:
+        radius, b = float(r.radius[0]), model.b[0]
+        return simplex.solve_as_given(A.values, A.largest, b, radius, r.at_most, limits)
     if not isinstance(r, Separable) or A.largest is None or model.options:
         return None
     kind, numbers, (m, n) = LOSSES[model.loss], r.uniform, A.shape

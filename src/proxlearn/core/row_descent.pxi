@@ -1,0 +1,134 @@
+# Coordinate descent over the rows of a matrix of coefficients, for several tasks with dense columns.
+#
+# On wide data the working set has more columns than there are samples, and then the residuals of all
+# tasks are shorter than the rows of the model. They stay in the cache nearest to the processor.
+
+cdef extern from "residual_rows.h" nogil:
+    void row_products(const double *a, const double *R, long ld, long m, long tasks, double *g) noexcept
+    void prefetch_column(const double *a, long m) noexcept
+    void subtract_row(const double *a, double *R, long ld, long m, long tasks, const double *d) noexcept
+
+cdef enum:
+    LINE = 8  # Numbers in a line of the cache.
+
+
+cdef double ROW_PAYS = 1.0  # Columns for each sample from which sweeps over the residuals take less time.
+
+
+cdef Py_ssize_t to_line(double *start) noexcept nogil:
+    """Numbers between an address and the next line of the cache."""
+    cdef size_t past = (<size_t> start // sizeof(double)) % LINE
+    return (LINE - past) % LINE
+
+
+@cython.final
+cdef class RowDescent(Descent):
+    """Sweeps over the rows W_i (T,) with a level each; the residuals are kept for each iterate."""
+
+    cdef double *kept_room
+    cdef double *R           # (T, ld): the residuals; each begins where a line of the cache does
+    cdef double *past        # (HISTORY + 1, T, ld): those of the iterates
+    cdef double *products    # (2, T)
+    cdef Py_ssize_t ld, size # size is T ld
+
+    def __dealloc__(self):
+        free(self.kept_room)
+        free(self.products)
+
+    cdef bint pays(self, Data A, Penalty r, Loss f) noexcept nogil:
+        """True where the residuals are shorter than a row of the model for all tasks."""
+        return not self.failed and f.unit_weights and A.k >= ROW_PAYS * A.m and (<Tasks> A).inner.has_dense_columns()
+
+    cdef int prepare(self, Data A, Penalty r, Loss f) except -1 nogil:
+        Descent.prepare(self, A, r, f)
+        if self.size == 0:
+            self.ld = (A.m // A.tasks + LINE - 1) // LINE * LINE
+            self.size = self.ld * A.tasks
+            self.kept_room = <double *> resized(NULL, (HISTORY + 2) * self.size + LINE, sizeof(double))
+            memset(self.kept_room, 0, ((HISTORY + 2) * self.size + LINE) * sizeof(double))
+            self.R = self.kept_room + to_line(self.kept_room)
+            self.past = self.R + self.size
+            self.products = <double *> resized(NULL, 2 * A.tasks, sizeof(double))
+        self.measure(<Dense> (<Tasks> A).inner)
+        return 0
+
+    cdef void measure(self, Dense A) noexcept nogil:
+        """The squared length of each column."""
+        cdef Py_ssize_t b
+        for b in range(A.k):
+            self.h[b] = dot(A.column(b), A.column(b), A.m)
+
+    cdef Py_ssize_t blocks(self, Data A) noexcept nogil:
+        return A.k // A.tasks
+
+    cdef bint may_move(self, Data A, Penalty r, double *v, Py_ssize_t b) noexcept nogil:
+        cdef Py_ssize_t t
+        for t in range(b * A.tasks, (b + 1) * A.tasks):
+            if v[t] != 0.0:
+                return True
+        return (<Groups> r).level[A.index[b * A.tasks] // A.tasks] == 0.0
+
+    cdef double sweep(self, Data A, Penalty r, Loss f, double *v, Py_ssize_t count) noexcept nogil:
+        return self.visit(<Dense> (<Tasks> A).inner, <Groups> r, v, count)
+
+    cdef double visit(self, Dense A, Groups r, double *v, Py_ssize_t count) noexcept nogil:
+        """The sweep."""
+        cdef Py_ssize_t i, b, t, T = r.tasks
+        cdef double *g = self.products
+        cdef double *d = self.products + T
+        cdef double *w
+        cdef double h, level, norm, total, e, part, shrink, left, worst = 0.0
+        for i in range(count):
+            b = self.order[i]
+            w, h = v + b * T, self.h[b]
+            level = r.level[A.index[b]]
+            if h <= 0.0:
+                continue
+            if i + 1 < count:
+                prefetch_column(A.column(self.order[i + 1]), A.m)
+            row_products(A.column(b), self.R, self.ld, A.m, T, g)
+            norm = total = left = 0.0
+            for t in range(T):
+                norm += w[t] * w[t]
+                e = g[t] + h * w[t]
+                total += e * e
+            norm, total = sqrt(norm), sqrt(total)
+            part = level / norm if norm > 0.0 else 0.0
+            for t in range(T):
+                e = g[t] - part * w[t]
+                left += e * e
+            worst = max(worst, sqrt(left) if norm > 0.0 else sqrt(left) - level)
+            shrink = (1.0 - level / total) / h if total > level else 0.0
+            if shrink == 0.0 and norm == 0.0:
+                continue
+            for t in range(T):
+                e = shrink * (g[t] + h * w[t])
+                d[t] = e - w[t]
+                w[t] = e
+            subtract_row(A.column(b), self.R, self.ld, A.m, T, d)
+        return worst
+
+    cdef int settle(self, Data A, Loss f, double *v, double *z) except -1 nogil:
+        cdef Py_ssize_t t, m = A.m // A.tasks
+        Descent.settle(self, A, f, v, z)
+        for t in range(A.tasks):
+            memcpy(self.R + t * self.ld, f.u + t * m, m * sizeof(double))
+        return 0
+
+    cdef void remember(self, Py_ssize_t place, Data A, double *v) noexcept nogil:
+        Descent.remember(self, place, A, v)
+        memcpy(self.past + place * self.size, self.R, self.size * sizeof(double))
+
+    cdef int extrapolate(self, Data A, Penalty r, Loss f, double *v, double *z) except -1 nogil:
+        """As for sparse columns; the residual of a combination of iterates is that of their residuals."""
+        cdef Py_ssize_t a
+        cdef double here = 0.5 * dot(self.R, self.R, self.size) + r.value(A.index, v, A.k)
+        if not self.mix(A.k):
+            return 0
+        memset(self.past, 0, self.size * sizeof(double))
+        for a in range(HISTORY):
+            axpy(self.weight[a], self.past + (a + 1) * self.size, self.past, self.size)
+        if 0.5 * dot(self.past, self.past, self.size) + r.value(A.index, self.mixed, A.k) < here:
+            memcpy(v, self.mixed, A.k * sizeof(double))
+            memcpy(self.R, self.past, self.size * sizeof(double))
+        return 0
