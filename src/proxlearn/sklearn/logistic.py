@@ -43,7 +43,7 @@ class LogisticRegression(LinearClassifier):
         Share of the l1 norm in the penalty, from 0 to 1.
     dual : bool, default=False
         Without effect.
-    tol : float, default=1e-6
+    tol : float, default=1e-4
         Largest duality gap, relative to the objective.
     fit_intercept : bool, default=True
         Whether c is fitted; it is 0 otherwise. It is never penalised.
@@ -102,7 +102,7 @@ class LogisticRegression(LinearClassifier):
         C: float = 1.0,
         l1_ratio: float | None = 0.0,
         dual: bool = False,
-        tol: float = 1e-6,
+        tol: float = 1e-4,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: Any = None,

@@ -60,7 +60,7 @@ class LogisticRegressionCV(LinearClassifier):
         "neg_log_loss".
     solver : str, default="lbfgs"
         Without effect: every penalty has the same solver.
-    tol : float, default=1e-6
+    tol : float, default=1e-4
         Largest duality gap of each fit, relative to its objective.
     max_iter : int, default=10000
         Largest number of working sets of each fit, or of iterations for more than two classes.
@@ -146,7 +146,7 @@ class LogisticRegressionCV(LinearClassifier):
         penalty: Any = "deprecated",
         scoring: Any = "warn",
         solver: str = "lbfgs",
-        tol: float = 1e-6,
+        tol: float = 1e-4,
         max_iter: int = 10_000,
         class_weight: Any = None,
         n_jobs: int | None = None,
