@@ -76,7 +76,7 @@ def labelled(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, A
     X, y = validated(estimator, X, y)
     if not _are_whole(y):
         check_classification_targets(y)
-    classes, numbers = np.unique(y, return_inverse=True)
+    classes, numbers = _numbered(y)
     w = sample_weights(sample_weight, X.shape[0])
     w = np.ones(X.shape[0]) if w is None else w
     present = int((np.bincount(numbers, weights=w) > 0).sum())
@@ -88,6 +88,17 @@ def labelled(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, A
             f"{present} class with sample weights > 0"
         )
     return X, numbers, classes, w
+
+
+def _numbered(y: Any) -> tuple[Any, Any]:
+    """The classes, and the number of each label's class; two classes of numbers need no sorting."""
+    if y.dtype.kind in "biuf":
+        low, high = y.min(), y.max()
+        upper = y == high
+        if low != high and bool((upper | (y == low)).all()):
+            return np.array([low, high], dtype=y.dtype), upper.astype(np.intp)
+    classes, numbers = np.unique(y, return_inverse=True)
+    return classes, numbers
 
 
 def _are_whole(y: Any) -> bool:

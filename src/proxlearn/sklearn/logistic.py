@@ -43,7 +43,7 @@ class LogisticRegression(LinearClassifier):
         Share of the l1 norm in the penalty, from 0 to 1.
     dual : bool, default=False
         Without effect.
-    tol : float, default=1e-6
+    tol : float, default=1e-4
         Largest duality gap, relative to the objective.
     fit_intercept : bool, default=True
         Whether c is fitted; it is 0 otherwise. It is never penalised.
@@ -102,7 +102,7 @@ class LogisticRegression(LinearClassifier):
         C: float = 1.0,
         l1_ratio: float | None = 0.0,
         dual: bool = False,
-        tol: float = 1e-6,
+        tol: float = 1e-4,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: Any = None,
@@ -152,22 +152,16 @@ class LogisticRegression(LinearClassifier):
         X, numbers, self.classes_, w = labelled(self, X, y, sample_weight)
         if limits.max_iter == 0:
             self._stay(X)
-        elif len(self.classes_) > 2:
-            self._fit_multinomial(X, numbers, w, C, ratio)
         else:
-            glm = binary(X, numbers, w, ratio, self.fit_intercept, 1.0 / C, self.positive)
-            answer = solve(glm, self._start(X.shape[1]), limits, self.tol)
-            warn_unless_solved(answer, self.tol)
-            self.coef_, self.intercept_ = answer.x, answer.intercept
-            self.dual_gap_ = float(answer.gap[0]) * (C if np.isfinite(C) else 1.0)
-            self.n_iter_ = answer.iterations.astype(np.int32)
+            self.n_iter_ = fit_all(self, X, numbers, w, C, ratio, self._start(X.shape[1]))
         return self
 
     def _start(self, features: int) -> Array | None:
-        """Coefficients and intercept of the last fit, (1, n + 1), where they are asked for."""
+        """Coefficients and intercepts of the last fit, (rows, n + 1), where they are asked for."""
         if not self.warm_start or not hasattr(self, "coef_"):
             return None
-        if self.coef_.shape != (1, features):
+        rows = 1 if len(self.classes_) == 2 else len(self.classes_)
+        if self.coef_.shape != (rows, features):
             return None
         return np.column_stack([self.coef_, np.reshape(self.intercept_, (-1, 1))])
 
@@ -213,18 +207,29 @@ class LogisticRegression(LinearClassifier):
                 "Setting penalty=None will ignore the C and l1_ratio parameters", stacklevel=4
             )
 
-    def _fit_multinomial(self, X: Any, numbers: Any, w: Array, C: float, ratio: float) -> None:
+
+def fit_all(
+    model: Any, X: Any, numbers: Any, w: Array, C: float, ratio: float, start: Array | None = None
+) -> Any:
+    """Set `coef_`, `intercept_` and `dual_gap_` of a model with `classes_`; numbers of iterations.
+
+    `start` are coefficients (rows, n + 1) with the intercepts last.
+    """
+    classes = len(model.classes_)
+    if classes > 2:
         from proxlearn.sklearn.multinomial import Multinomial
 
-        classes = len(self.classes_)
-        model = Multinomial(X, numbers, classes, w, ratio, self.fit_intercept, self.positive)
-        start = None
-        if self.warm_start and hasattr(self, "coef_"):
-            start = np.column_stack([self.coef_, self.intercept_])
-        answer = model.fit(C, self.tol, int(self.max_iter), start)
-        self.coef_, self.intercept_ = model.coefficients(answer)
-        self.dual_gap_ = model.gap(answer, C)
-        self.n_iter_ = np.maximum(answer.iterations, 1).astype(np.int32)
+        problem = Multinomial(X, numbers, classes, w, ratio, model.fit_intercept, model.positive)
+        answer = problem.fit(C, model.tol, int(model.max_iter), start)
+        model.coef_, model.intercept_ = problem.coefficients(answer)
+    else:
+        glm = binary(X, numbers, w, ratio, model.fit_intercept, 1.0 / C, model.positive)
+        answer = solve(glm, start, logistic_limits(model, np.isfinite(C)), model.tol)
+        warn_unless_solved(answer, model.tol, stacklevel=4)
+        model.coef_, model.intercept_ = answer.x, answer.intercept
+    model.dual_gap_ = float(answer.gap[0]) * (C if np.isfinite(C) else 1.0)
+    least = 1 if classes > 2 else 0
+    return np.maximum(answer.iterations, least).astype(np.int32)
 
 
 def logistic_limits(estimator: Any, penalised: bool = True) -> Limits:

@@ -24,8 +24,14 @@ from proxlearn.sklearn.fitting import (
 )
 from proxlearn.sklearn.folds import Fold, split, training_weights
 from proxlearn.sklearn.held_out import accuracies, scores_of
-from proxlearn.sklearn.logistic import PENALTIES, LogisticRegression, binary, logistic_limits
-from proxlearn.sklearn.ridge import path, solve
+from proxlearn.sklearn.logistic import (
+    PENALTIES,
+    LogisticRegression,
+    binary,
+    fit_all,
+    logistic_limits,
+)
+from proxlearn.sklearn.ridge import path
 from proxlearn.sklearn.routing import routed, router
 
 Paths = tuple[Array, Array, npt.NDArray[np.int64]]
@@ -60,7 +66,7 @@ class LogisticRegressionCV(LinearClassifier):
         "neg_log_loss".
     solver : str, default="lbfgs"
         Without effect: every penalty has the same solver.
-    tol : float, default=1e-6
+    tol : float, default=1e-4
         Largest duality gap of each fit, relative to its objective.
     max_iter : int, default=10000
         Largest number of working sets of each fit, or of iterations for more than two classes.
@@ -146,7 +152,7 @@ class LogisticRegressionCV(LinearClassifier):
         penalty: Any = "deprecated",
         scoring: Any = "warn",
         solver: str = "lbfgs",
-        tol: float = 1e-6,
+        tol: float = 1e-4,
         max_iter: int = 10_000,
         class_weight: Any = None,
         n_jobs: int | None = None,
@@ -208,7 +214,8 @@ class LogisticRegressionCV(LinearClassifier):
         )
         self.coefs_paths_ = coefs if self.fit_intercept else coefs[..., :-1]
         if self.refit:
-            self._refit(X, numbers_, w)
+            self._choose()
+            fit_all(self, X, numbers_, w, self.C_, self.l1_ratio_)
         else:
             self._average(coefs)
         if wants_legacy_attributes(self):
@@ -321,26 +328,10 @@ class LogisticRegressionCV(LinearClassifier):
         fitted.classes_, fitted.n_features_in_ = self.classes_, X.shape[1]
         return scores_of(fitted, self._get_scorer(), X, labels, coefs, folds, scoring)
 
-    def _refit(self, X: Any, labels: Any, w: Array) -> None:
+    def _choose(self) -> None:
+        """Set the C and the share of l1 with the best mean score."""
         best = np.unravel_index(self.scores_.mean(0).argmax(), self.scores_.shape[1:])
         self.l1_ratio_, self.C_ = float(self.l1_ratios_[best[0]]), float(self.Cs_[best[1]])
-        if len(self.classes_) > 2:
-            from proxlearn.sklearn.multinomial import Multinomial
-
-            classes = len(self.classes_)
-            intercept, positive = self.fit_intercept, self.positive
-            model = Multinomial(X, labels, classes, w, self.l1_ratio_, intercept, positive)
-            answer = model.fit(self.C_, self.tol, int(self.max_iter))
-            self.coef_, self.intercept_ = model.coefficients(answer)
-            self.dual_gap_ = model.gap(answer, self.C_)
-            return
-        limits = logistic_limits(self)
-        intercept, positive = self.fit_intercept, self.positive
-        glm = binary(X, labels, w, self.l1_ratio_, intercept, 1.0 / self.C_, positive)
-        answer = solve(glm, None, limits, self.tol)
-        warn_unless_solved(answer, self.tol, stacklevel=4)
-        self.coef_, self.intercept_ = answer.x, answer.intercept
-        self.dual_gap_ = float(answer.gap[0]) * self.C_
 
     def _average(self, coefs: Array) -> None:
         """Set the means over the folds of what is best in each."""

@@ -52,7 +52,3 @@ class Multinomial:
             return coef, np.zeros(self.classes)
         # A constant added to all classes changes nothing: as in scikit-learn their mean is 0.
         return coef, answer.intercept[0] - answer.intercept[0].mean()
-
-    def gap(self, answer: Answer, C: float) -> float:
-        """The duality gap of scikit-learn's objective; of the loss alone where C is infinite."""
-        return float(answer.gap[0]) * (C if np.isfinite(C) else 1.0)

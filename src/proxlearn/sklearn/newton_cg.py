@@ -9,17 +9,18 @@ constants c are minimised after each step, so that the dual point is feasible an
 certificate, too.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
-from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from proxlearn.core.glm import Limits
+from proxlearn.sklearn.design import Design
 from proxlearn.sklearn.fitting import Array
+from proxlearn.sklearn.quasi_newton import QuasiNewton, Reached
 from proxlearn.sklearn.smooth_losses import Loss, State
 
 EPS = float(np.finfo(float).eps)
@@ -36,20 +37,11 @@ REFRESH = 20
 That takes as long as about 15 steps with 10 classes of 61 columns, and 30 with 300 columns.
 """
 
-MOST_QUASI_NEWTON = 100
-"""Iterations of L-BFGS before Newton's method takes over."""
+FIRST_SETTLED = 1e-3
+"""How well the constants are known before L-BFGS begins, relative to the dual point.
 
-PATIENCE = 40
-"""Iterations of L-BFGS after which a relative gap above `HOPELESS` ends it.
-
-On relathe, w8a and random data L-BFGS reaches a gap of 1e-3 after 9 to 36 iterations and 1e-6 after
-16 to 59, where Newton's method needs two to three times as many products with A.
+With classes of unequal size (w8a) this saves a quarter of the iterations at C = 0.01.
 """
-
-HOPELESS = 1e-2
-
-MEMORY = 10
-"""Steps that L-BFGS remembers."""
 
 LOOSEST = 0.1
 """The largest error that a direction may keep, relative to the gradient."""
@@ -85,109 +77,6 @@ class Reduction(Protocol):
         """v (R, m) of x (R, n)."""
 
 
-class Design:
-    """A (m, n) with centred columns and, for an intercept, a last column of ones.
-
-    Dense columns are centred in a copy, sparse ones on the fly.
-    """
-
-    def __init__(self, A: Any, s: Array, intercept: bool):
-        m, self.n = A.shape
-        self.A, self.s, self.intercept = A, s, intercept
-        self.sparse, self.width = scipy.sparse.issparse(A), self.n + intercept
-        self.mean = (s / s.sum()) @ A if intercept else np.zeros(self.n)
-        self.mean = np.asarray(self.mean).ravel()
-        if not self.sparse and intercept:
-            self.A = np.empty((m, self.width), order="F" if A.flags.f_contiguous else "C")
-            np.subtract(A, self.mean, out=self.A[:, : self.n])
-            self.A[:, self.n] = 1.0
-        self.AT = self.A.T  # a new object each time, for a sparse matrix
-        self.kept: dict[str, Array] = {}
-
-    def predict(self, P: Array) -> Array:
-        """Z (R, m) of points (R, width)."""
-        if not self.sparse:
-            dense: Array = P @ self.AT
-            return dense
-        W = P[:, : self.n]
-        Z: Array = np.ascontiguousarray((self.A @ W.T).T)
-        if self.intercept:
-            Z += (P[:, self.n] - W @ self.mean)[:, None]
-        return Z
-
-    def correlate(self, U: Array) -> Array:
-        """Products of U (R, m) with all columns, (R, width)."""
-        if not self.sparse:
-            dense: Array = U @ self.A
-            return dense
-        found = (self.AT @ U.T).T
-        if not self.intercept:
-            return np.ascontiguousarray(found)
-        sums = U.sum(1)[:, None]
-        return np.column_stack([found - sums * self.mean, sums])
-
-    def diagonal(self, D: Array) -> Array:
-        """Sums of D_ri a_ij^2, (R, width)."""
-        if "squares" not in self.kept:
-            square = self.A.multiply(self.A) if self.sparse else np.square(self.A)
-            self.kept["squares"] = square.tocsc() if self.sparse else square
-        found = np.asarray((self.kept["squares"].T @ D.T).T)
-        if self.sparse and self.intercept:
-            sums = D.sum(1)[:, None]
-            linear = np.asarray((self.AT @ D.T).T)
-            found = found - 2.0 * self.mean * linear + sums * self.mean**2
-            found = np.column_stack([np.maximum(found, 0.0), sums])
-        return found
-
-    def gram(self, d: Array) -> Array:
-        """A^T diag(d) A of a dense A."""
-        scaled = self.A * np.sqrt(d)[:, None]
-        found: Array = scaled.T @ scaled
-        return found
-
-
-class Memory:
-    """The inverse Hessian of L-BFGS, from the last steps s and changes y of the gradient.
-
-    In the compact form of Byrd, Nocedal and Schnabel (1994), with the steps in the rows of S and
-    the changes in those of Y,
-
-        H g = c g + S^T (R^-T (D + c Y Y^T) R^-1 S g - c R^-T Y g) - c Y^T R^-1 S g
-
-    where R is the upper triangle of S Y^T, D its diagonal, and c = s^T y / |y|^2 of the last pair.
-    """
-
-    def __init__(self, size: int, most: int):
-        self.S, self.Y = np.empty((most, size)), np.empty((most, size))
-        self.SY, self.YY = np.empty((most, most)), np.empty((most, most))
-        self.most, self.k = most, 0
-
-    def keep(self, s: Array, y: Array) -> None:
-        """Take a new pair, in place of the oldest where all places are taken."""
-        if self.k == self.most:
-            self.S[:-1], self.Y[:-1] = self.S[1:], self.Y[1:]
-            self.SY[:-1, :-1], self.YY[:-1, :-1] = self.SY[1:, 1:].copy(), self.YY[1:, 1:].copy()
-            self.k -= 1
-        k = self.k
-        self.S[k], self.Y[k] = s, y
-        self.k = k + 1
-        self.SY[: k + 1, k] = self.S[: k + 1] @ y
-        self.YY[: k + 1, k] = self.YY[k, : k + 1] = self.Y[: k + 1] @ y
-
-    def product(self, g: Array) -> Array:
-        """H g."""
-        k = self.k
-        if k == 0:
-            return g
-        S, Y, R = self.S[:k], self.Y[:k], np.triu(self.SY[:k, :k])
-        c = R[-1, -1] / self.YY[k - 1, k - 1]
-        p = dtrtrs(R, S @ g)[0]
-        right = R.diagonal() * p + c * (self.YY[:k, :k] @ p - Y @ g)
-        q = dtrtrs(R, right, trans=1)[0]
-        found: Array = c * g + q @ S - c * (p @ Y)
-        return found
-
-
 class Ridge:
     """Newton's method for one design and loss, with any weight of the penalty."""
 
@@ -197,7 +86,7 @@ class Ridge:
         self.factored = self.outdated = False
         self.blocks: list[Array] | None = None
         self.is_easy = not loss.quadratic
-        self.passes = 0
+        self.quasi_newton = QuasiNewton(design, loss, rows)
 
     def inward(self, start: Array, n: int, reduced: Reduction | None) -> Array:
         """The point of n coefficients for each row, which constants may follow."""
@@ -224,17 +113,14 @@ class Ridge:
         d = self.design
         ridge = np.full(d.width, l2)
         ridge[d.n :] = 0.0
-        P = np.zeros((self.rows, d.width)) if point is None else point.copy()
-        self.passes, count = 0, 0
-        level = EPS * self.loss.at_zero()
-        if self.is_easy:
-            P, count = self._quasi_newton(P, l2, ridge, limits)
-        Z = self._predict(P)
-        best, idle, last, part = -np.inf, 0, np.inf, 1e-3
-        state, precondition = self.loss.at(Z), None
+        d.passes, level = 0, EPS * self.loss.at_zero()
+        P, Z, state, count = self._begin(point, l2, limits)
+        best, idle, last, part, precondition = -np.inf, 0, np.inf, 1e-3, None
         while True:
             state = self._settle(P, Z, state, max(1e-3 * part, 1e-14))
-            C = self._correlate(state.U)
+            if d.intercept:
+                self.loss.balance(state)
+            C = self.design.correlate(state.U)
             objective = state.value + 0.5 * float((ridge * P * P).sum())
             C[:, d.n :] = 0.0
             best = max(best, self.loss.bound(state) - 0.5 * float(np.square(C).sum()) / l2)
@@ -243,7 +129,7 @@ class Ridge:
             idle = 0 if objective < last else idle + 1
             ended = count >= limits.max_iter or idle >= 2 or not np.isfinite(gap)
             if gap <= target or ended or (only_easy and not self.is_easy):
-                return Solved(P, best, count, self.passes)
+                return Solved(P, best, count, d.passes)
             last, part = objective, min(gap / abs(objective), 1.0)
             if precondition is None or not self.factored:
                 precondition = self._preconditioner(state, ridge)
@@ -257,50 +143,25 @@ class Ridge:
             Z += t * dZ
             count += 1
 
-    def _quasi_newton(self, P: Array, l2: float, ridge: Array, limits: Limits) -> tuple[Array, int]:
-        """The point of L-BFGS, and its number of iterations.
-
-        The gap is |g|^2 / (2 l2) where g is the gradient with respect to W and the constants are
-        optimal. Every pair of a step and a change of the gradient has a positive product, since the
-        objective is convex, so that a step is only shortened until the objective falls enough.
-        """
-        n, memory = self.design.n, Memory(P.size, MEMORY)
-        Z = self._predict(P)
+    def _begin(
+        self, point: Array | None, l2: float, limits: Limits
+    ) -> tuple[Array, Array, State, int]:
+        """Where Newton's method begins: point, predictions, loss, and iterations of L-BFGS."""
+        d = self.design
+        if point is None:
+            P, Z = np.zeros((self.rows, d.width)), np.zeros((self.rows, len(d.s)))
+        else:
+            P, Z = point.copy(), d.predict(point)
         state = self.loss.at(Z)
-        objective = state.value + 0.5 * float((ridge * P * P).sum())
-        g, count, gap = ridge * P - self._correlate(state.U), 0, np.inf
-        while count < min(MOST_QUASI_NEWTON, limits.max_iter):
-            gap = float(np.square(g[:, :n]).sum()) / (2.0 * l2)
-            if gap <= 0.5 * limits.tol * objective:
-                break
-            if count == PATIENCE and gap > HOPELESS * objective:
-                break
-            D = -memory.product(g.ravel()).reshape(g.shape)
-            dZ = self._predict(D)
-            slope = float((g * D).sum())
-            if count == 0:  # no curvature is known yet: the exact step of the quadratic model
-                bent = float((self.loss.hessian(state)(dZ) * dZ).sum() + (ridge * D * D).sum())
-                scale = -slope / bent
-                D, dZ, slope = scale * D, scale * dZ, scale * slope
-            t, state = self._step(objective, P, D, Z, dZ, ridge, slope)
-            if t == 0.0:
-                break
-            P = P + t * D
-            Z = Z + t * dZ
-            objective = state.value + 0.5 * float((ridge * P * P).sum())
-            before, g = g, ridge * P - self._correlate(state.U)
-            memory.keep((t * D).ravel(), (g - before).ravel())
-            count += 1
-        self.is_easy = gap <= limits.tol * objective
-        return P, count
-
-    def _predict(self, P: Array) -> Array:
-        self.passes += 1
-        return self.design.predict(P)
-
-    def _correlate(self, U: Array) -> Array:
-        self.passes += 1
-        return self.design.correlate(U)
+        if not self.is_easy:
+            return P, Z, state, 0
+        start = Reached(P, Z, state, 0, False)
+        if point is not None:
+            start = self.quasi_newton.look_ahead(start, l2)
+        start.state = self._settle(start.point, start.Z, start.state, FIRST_SETTLED)
+        found = self.quasi_newton.minimise(start, l2, limits.tol, limits.max_iter)
+        self.is_easy = found.done
+        return found.point, found.Z, found.state, found.iterations
 
     def _settle(self, P: Array, Z: Array, state: State, part: float) -> State:
         """The loss at Z after its constants were minimised, which changes P and Z.
@@ -326,7 +187,6 @@ class Ridge:
             Z += change
             P[:, -1:] += change
             state = trial
-        self.loss.balance(state)
         return state
 
     def _preconditioner(self, state: State, ridge: Array) -> Callable[[Array], Array]:
@@ -352,8 +212,8 @@ class Ridge:
         p, steps = y, 0
         while steps < MOST_CG:
             steps += 1
-            zp = self._predict(p)
-            q = self._correlate(hessian(zp)) + ridge * p
+            zp = self.design.predict(p)
+            q = self.design.correlate(hessian(zp)) + ridge * p
             curvature = float((p * q).sum())
             if not curvature > 0.0:
                 break
@@ -403,23 +263,43 @@ def _inverse(block: Array, ridge: Array) -> Array:
 
 
 def certified(
-    A: Any, loss: Loss, W: npt.NDArray[Any], constants: Array, l2: float, intercept: bool,
-    bound: float | None, tol: float,
-) -> Found:  # fmt: skip
-    """Objective, gap and status at coefficients W (R, n); `bound` is one on the minimum."""
+    A: Any, loss: Loss, W: npt.NDArray[Any], constants: Array, l2: Array, intercept: bool,
+    solved: Sequence[Solved], proven: bool, tol: float,
+) -> list[Found]:  # fmt: skip
+    """Objective, gap and status at coefficients W (K, R, n) with constants (K, R).
+
+    There are K problems, with l2 (K,). The bounds on the minima are those of `solved` where they
+    are `proven` for A itself.
+    """
+    K, R, n = W.shape
     double = W.astype(np.float64, copy=False)
-    Z = np.asarray((A @ double.T).T) + constants[:, None]
-    state = loss.at(Z)
-    objective = state.value + 0.5 * l2 * float(np.square(double).sum())
-    if bound is None:
-        if intercept:
+    Z = np.asarray((A @ double.reshape(K * R, n).T).T).reshape(K, R, -1) + constants[:, :, None]
+    states = [loss.at(z) for z in Z]
+    squares = np.square(double).sum((1, 2))
+    objectives = [s.value + 0.5 * w * q for s, w, q in zip(states, l2, squares, strict=True)]
+    bounds = [one.bound for one in solved]
+    if not proven:
+        bounds = _bounds(A, loss, states, l2, intercept)
+    level, found = EPS * loss.at_zero(), []
+    for k, one in enumerate(solved):
+        gap = max(objectives[k] - bounds[k], 0.0)
+        status = 0 if tol > 0 and gap <= max(tol * abs(objectives[k]), level) else 1
+        ended = one.iterations, one.passes
+        found.append(Found(W[k], constants[k], objectives[k], gap, status, *ended))
+    return found
+
+
+def _bounds(A: Any, loss: Loss, states: Sequence[State], l2: Array, intercept: bool) -> list[float]:
+    """Lower bounds on the minima, from the dual points of the states."""
+    if intercept:
+        for state in states:
             loss.balance(state)
-        C = np.asarray((A.T @ state.U.T).T)
-        if intercept:
-            mean = np.asarray((loss.s / loss.s.sum()) @ A).ravel()
-            C = C - state.U.sum(1)[:, None] * mean
-        bound = loss.bound(state) - 0.5 * float(np.square(C).sum()) / l2
-    gap = max(objective - bound, 0.0)
-    level = EPS * loss.at_zero()
-    solved = tol > 0 and gap <= max(tol * abs(objective), level)
-    return Found(W, constants, objective, gap, 0 if solved else 1)
+    U = np.concatenate([state.U for state in states])
+    C = np.asarray((A.T @ U.T).T)
+    if intercept:
+        C = C - U.sum(1)[:, None] * np.asarray((loss.s / loss.s.sum()) @ A).ravel()
+    squares = np.square(C).sum(1).reshape(len(states), -1).sum(1)
+    return [
+        loss.bound(state) - 0.5 * float(square) / w
+        for state, square, w in zip(states, squares, l2, strict=True)
+    ]

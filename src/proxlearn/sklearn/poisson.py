@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from proxlearn.core.glm import describe, solve_glm
+from proxlearn.core.glm import describe
 from proxlearn.errors import InputError
 from proxlearn.sklearn.fitting import (
     limits_of,
@@ -17,6 +17,7 @@ from proxlearn.sklearn.fitting import (
     writable,
 )
 from proxlearn.sklearn.regressor import LeastSquaresRegressor, feature_weights, is_full, times
+from proxlearn.sklearn.ridge import solve
 
 
 class PoissonRegressor(LeastSquaresRegressor):
@@ -42,7 +43,7 @@ class PoissonRegressor(LeastSquaresRegressor):
         Without effect: every penalty has the same solver.
     max_iter : int, default=10000
         Largest number of working sets.
-    tol : float, default=1e-6
+    tol : float, default=1e-4
         Largest duality gap, relative to the objective.
     warm_start : bool, default=False
         Whether `fit` starts from the coefficients of the last fit.
@@ -85,7 +86,7 @@ class PoissonRegressor(LeastSquaresRegressor):
         fit_intercept: bool = True,
         solver: str = "lbfgs",
         max_iter: int = 10_000,
-        tol: float = 1e-6,
+        tol: float = 1e-4,
         warm_start: bool = False,
         verbose: Any = 0,
         positive: bool = False,
@@ -120,7 +121,6 @@ class PoissonRegressor(LeastSquaresRegressor):
         require_at_least(0, alpha=self.alpha)
         require_ratio(l1_ratio=self.l1_ratio)
         X, y = validated(self, X, y, y_numeric=True)
-        X = X.astype(np.float64, copy=False)
         y = writable(np.asarray(y, dtype=np.float64))
         if (y < 0).any():
             raise InputError(
@@ -140,7 +140,7 @@ class PoissonRegressor(LeastSquaresRegressor):
         start = None
         if self.warm_start and len(getattr(self, "coef_", ())) == X.shape[1]:
             start = np.append(self.coef_, self.intercept_)
-        answer = solve_glm(glm, start, limits_of(self, is_full(penalty)))
+        answer = solve(glm, start, limits_of(self, is_full(penalty)), self.tol)
         warn_unless_solved(answer, self.tol)
         self.coef_, self.intercept_ = answer.x[0], float(answer.intercept[0])
         self.dual_gap_, self.n_iter_ = float(answer.gap[0]), int(answer.iterations[0])

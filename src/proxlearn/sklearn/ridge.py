@@ -19,12 +19,18 @@ import scipy.sparse
 
 from proxlearn.core.glm import Answer, Glm, Limits, path_glm, solve_glm
 from proxlearn.core.single import of_problem
+from proxlearn.sklearn.design import Design
 from proxlearn.sklearn.fitting import Array
-from proxlearn.sklearn.newton_cg import Design, Found, Ridge, certified
-from proxlearn.sklearn.smooth_losses import Logistic, Loss, Softmax, Squares
+from proxlearn.sklearn.newton_cg import Found, Ridge, certified
+from proxlearn.sklearn.smooth_losses import Logistic, Loss, Poisson, Softmax, Squares
 from proxlearn.solving.starts import automatic_start
 
-LOSSES: dict[str, Any] = {"squares": Squares, "logistic": Logistic, "softmax": Softmax}
+LOSSES: dict[str, Any] = {
+    "squares": Squares,
+    "logistic": Logistic,
+    "poisson": Poisson,
+    "softmax": Softmax,
+}
 
 SMALL = 250_000
 """Entries of a wide A up to which L-BFGS is tried on A itself, where one problem is to be solved.
@@ -32,8 +38,14 @@ SMALL = 250_000
 At 200 x 1000 the reduction takes as long as 16 iterations, which are enough for a gap of 1e-6.
 """
 
-MANY = {"squares": 1000, "logistic": 100, "softmax": 100}
+MANY = {"squares": 1000, "logistic": 100, "poisson": 100, "softmax": 100}
 """Coefficients from which on the core is not asked, for each loss."""
+
+LARGE = {"poisson": 100_000}
+"""Entries of A from which on it is not asked, either.
+
+At 500 x 60 the core takes 0.6 ms and L-BFGS 1.0, at 10000 x 20 they take 4.3 and 1.9 (alpha 0.01).
+"""
 
 
 def solve(
@@ -65,7 +77,9 @@ def _loosened(limits: Limits, enough: float | None) -> Limits:
 
 
 def _suits(glm: Glm) -> bool:
-    if glm.loss not in MANY or glm.coordinates < MANY[glm.loss]:
+    entries = glm.A.shape[-2] * glm.A.shape[-1]
+    few = glm.coordinates < MANY.get(glm.loss, np.inf) and entries < LARGE.get(glm.loss, np.inf)
+    if few:
         return False
     if np.any(glm.l1) or not np.all(np.ravel(glm.l2)[:1] > 0):
         return False
@@ -117,19 +131,21 @@ def _one(
     design = Design(matrix, s[rows], glm.intercept)
     problem = Ridge(design, trimmed, glm.copies)
     point = None if start is None else problem.inward(start, A.shape[1], reduced)
-    found = []
+    solved, coefs, constants = [], [], []
     for factor in factors:
-        solved = problem.solve(factor * l2, point, limits, only_easy)
-        point = solved.point
-        W, constants = problem.outward(point)
-        bound: float | None = solved.bound
-        if reduced is not None:
-            W, bound = reduced.coefficients(W), None
-        kept = W.astype(glm.A.dtype)
-        answer = certified(A, loss, kept, constants, factor * l2, glm.intercept, bound, limits.tol)
-        answer.iterations, answer.passes = solved.iterations, solved.passes
-        found.append(answer)
-    return found
+        solved.append(problem.solve(factor * l2, point, limits, only_easy))
+        point = solved[-1].point
+        W, constant = problem.outward(point)
+        coefs.append(W)
+        constants.append(constant)
+    W = np.stack(coefs)
+    if reduced is not None:
+        W = reduced.coefficients(W.reshape(-1, W.shape[2])).reshape(*W.shape[:2], -1)
+    kept = W.astype(glm.A.dtype, copy=False)
+    return certified(
+        A, loss, kept, np.stack(constants), factors * l2, glm.intercept, solved, reduced is None,
+        limits.tol,
+    )  # fmt: skip
 
 
 def _loss(glm: Glm, b: Array, s: Array) -> Loss:

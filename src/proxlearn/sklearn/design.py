@@ -1,0 +1,72 @@
+"""The matrix of a problem with an l2 penalty alone: products with centred columns."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from proxlearn.sklearn.fitting import Array
+
+
+class Design:
+    """A (m, n) with centred columns and, for an intercept, a last column of ones.
+
+    Columns are centred on the fly; A is not copied.
+    """
+
+    def __init__(self, A: Any, s: Array, intercept: bool):
+        self.n = A.shape[1]
+        self.A, self.s, self.intercept = A, s, intercept
+        self.sparse, self.width = scipy.sparse.issparse(A), self.n + intercept
+        self.mean = (s / s.sum()) @ A if intercept else np.zeros(self.n)
+        self.mean = np.asarray(self.mean).ravel()
+        self.AT = self.A.T  # a new object each time, for a sparse matrix
+        self.kept: dict[str, Any] = {}
+        self.passes = 0
+
+    def predict(self, P: Array) -> Array:
+        """Z (R, m) of points (R, width)."""
+        self.passes += 1
+        W = P[:, : self.n]
+        Z: Array = np.ascontiguousarray((self.A @ W.T).T) if self.sparse else W @ self.AT
+        if self.intercept:
+            Z += (P[:, self.n] - W @ self.mean)[:, None]
+        return Z
+
+    def correlate(self, U: Array) -> Array:
+        """Products of U (R, m) with all columns, (R, width)."""
+        self.passes += 1
+        found = np.empty((len(U), self.width))
+        inner = found[:, : self.n]
+        inner[:] = (self.AT @ U.T).T if self.sparse else U @ self.A
+        if self.intercept:
+            sums = U.sum(1)
+            inner -= sums[:, None] * self.mean
+            found[:, self.n] = sums
+        return found
+
+    def diagonal(self, D: Array) -> Array:
+        """Sums of D_ri a_ij^2, (R, width)."""
+        if "squares" not in self.kept:
+            if self.sparse:
+                self.kept["squares"] = self.A.multiply(self.A).tocsc()
+            else:
+                self.kept["squares"] = np.square(self.A - self.mean)
+        found = np.asarray((self.kept["squares"].T @ D.T).T)
+        if not self.intercept:
+            return found
+        sums = D.sum(1)[:, None]
+        if self.sparse:
+            linear = np.asarray((self.AT @ D.T).T)
+            found = np.maximum(found - 2.0 * self.mean * linear + sums * self.mean**2, 0.0)
+        return np.column_stack([found, sums])
+
+    def gram(self, d: Array) -> Array:
+        """A^T diag(d) A of a dense A."""
+        root = np.sqrt(d)[:, None]
+        scaled = np.empty((len(d), self.width))
+        np.subtract(self.A, self.mean, out=scaled[:, : self.n])
+        scaled[:, self.n :] = 1.0
+        scaled *= root
+        found: Array = scaled.T @ scaled
+        return found
