@@ -25,7 +25,7 @@ def test_optimum_agrees_with_coordinate_descent():
         assert best[i].item() == pytest.approx(peer, rel=1e-11)
 
 
-IMAGING = ("deblur", "mri", "inpaint", "tomography", "imaging")
+IMAGING = ("deblur", "mri", "inpaint", "tomography", "imaging", "invertible")
 """Families behind operators: only first-order methods solve them, to fewer digits."""
 
 

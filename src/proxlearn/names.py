@@ -61,10 +61,11 @@ FAMILIES = (
     "inpaint",
     "tomography",
     "imaging",
+    "invertible",
 )
 """Families of problems: `proxlearn.training.families.NAMES`."""
 
-PICTURES = ("deblur", "mri", "inpaint", "tomography", "imaging")
+PICTURES = ("deblur", "mri", "inpaint", "tomography", "imaging", "invertible")
 """Families of pictures, which can be read from a folder."""
 
 WAVELETS = ("haar", *(f"db{p}" for p in range(1, 9)))
@@ -109,6 +110,7 @@ RULES = (
     "pba12",
     "compact",
     "banded",
+    "splitting",
     "step-lista",
     "ada-lista",
     "l2o-dm",
@@ -116,10 +118,10 @@ RULES = (
 )
 """Rules that can be trained: the variants of the paper's LSTM, and the kinds of other rules."""
 
-LOSSES = ("objective", "log-gap", "log-mean-gap", "log-both-gaps", "distance")
+LOSSES = ("objective", "log-gap", "log-mean-gap", "log-both-gaps", "log-certified-gap", "distance")
 """Losses of the training."""
 
-SCORES = ("gap", "last-gap", "objective")
+SCORES = ("gap", "last-gap", "certified-gap", "objective")
 """What the validation of a training looks at."""
 
 SCHEDULES = ("constant", "cosine")

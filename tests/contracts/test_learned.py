@@ -37,6 +37,7 @@ RULES = {
     ),
     "compact": ("compact", {}),
     "banded": ("banded", {}),
+    "splitting": ("splitting", {}),
     "l2o-dm": ("l2o-dm", {}),
     "rnnprop": ("rnnprop", {}),
     "published l2o-dm": ("l2o-dm", {"inputs": "plain", "output": "elu", "start": "fresh"}),
@@ -47,11 +48,15 @@ RULES = {
     "step-lista": ("step-lista", {"layers": 8, "rows": 20, "columns": 30}),
     "ada-lista": ("ada-lista", {"layers": 8, "rows": 20, "columns": 30}),
 }
-SCHEME = [name for name, (kind, _) in RULES.items() if kind in ("recurrent", "compact", "banded")]
+SCHEME = [
+    name
+    for name, (kind, _) in RULES.items()
+    if kind in ("recurrent", "compact", "banded", "splitting")
+]
 UNROLLED = ["step-lista", "ada-lista"]
 BLACK_BOX = ["l2o-dm", "rnnprop", "published l2o-dm", "published rnnprop"]
 EVERY = [*SCHEME, *BLACK_BOX, *UNROLLED]
-ONE_ITERATION = ["compact", "banded", "published", *BLACK_BOX]
+ONE_ITERATION = ["compact", "banded", "splitting", "published", *BLACK_BOX]
 """Rules that take some of their inputs as constants: gradients are exact over one iteration."""
 PRODUCTS = {"ada-lista": (1, 2)}
 """Products with A and A^T an iteration, where they are not those of the declared gradients."""

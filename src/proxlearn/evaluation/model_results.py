@@ -71,6 +71,8 @@ def suite_of(name: str) -> list[str]:
     """Which tests a model's card reports: those of its own loss, or all for the general one."""
     if name == "imaging":
         return list(PHOTOGRAPHS)
+    if name == "imaging-splitting":
+        return [test for test in PHOTOGRAPHS if test != "tomography"]
     kind, _, rule = name.partition("-")
     if kind == "lowlambda":
         return ["few gaussian-logistic lam 0.0001"]

@@ -37,6 +37,7 @@ class Blur(Transform):
     kernel: Tensor
     parts = ("kernel",)
     settings = ("shape",)
+    has_implicit_residual = True
 
     def __init__(self, kernel: Any, shape: int | Sequence[int]):
         self.grid: Grid = to_grid(shape)
@@ -91,6 +92,21 @@ class Blur(Transform):
 
     def adjoint(self, r: Tensor) -> Tensor:
         return self._multiplied(r, self.transfer.conj())
+
+    @cached_property
+    def power(self) -> Tensor:
+        """The squared absolute values of the transfer function, (batch, 1, ...)."""
+        return self.transfer.abs().square()
+
+    def implicit_residual(self, w: Tensor, b: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor]:
+        """A A^T multiplies the Fourier transform by `power`; four transforms as in a gradient."""
+        dims = axes(self.grid)
+        pictures, data = (torch.fft.rfftn(on_grid(t, self.grid), dim=dims) for t in (w, b))
+        gamma = gamma.reshape(-1, 1, *(1 for _ in self.grid))
+        waves = (pictures * self.transfer - data) / (1 + gamma * self.power)
+        pulled = waves * self.transfer.conj()
+        u, g = (torch.fft.irfftn(t, s=self.grid, dim=dims) for t in (waves, pulled))
+        return u.reshape(w.shape), g.reshape(w.shape)
 
 
 def open_blur(kernel: Any, shape: int | Sequence[int], multiple: int = 1) -> tuple[Operator, Grid]:

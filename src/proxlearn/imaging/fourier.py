@@ -105,6 +105,44 @@ class Fourier(Transform):
         pairs = torch.stack([waves.real, waves.imag], 3)
         return pairs.reshape(len(x), *middle, self.shape[0])
 
+    @property
+    def has_implicit_residual(self) -> bool:
+        return self.coils is None
+
+    @cached_property
+    def seen(self) -> Tensor:
+        """A^T A multiplies the Fourier transform of a picture by this, (batch, *grid).
+
+        For real pictures a frequency and its opposite are one, of which half may be measured.
+        """
+        return self.mask if self.complex_pictures else 0.5 * (self.mask + self._opposite(self.mask))
+
+    def _opposite(self, waves: Tensor) -> Tensor:
+        """The values (..., *grid) at the opposite frequencies."""
+        dims = axes(self.grid)
+        return waves.flip(dims).roll([1] * len(dims), dims)
+
+    def implicit_residual(
+        self, w: Tensor, b: Tensor, gamma: Tensor
+    ) -> tuple[Tensor, Tensor] | None:
+        """u = r - gamma A A^T u with r = A w - b and A^T u = (I + gamma A^T A)^-1 A^T r."""
+        if self.coils is not None:
+            return None
+        dims, wide = axes(self.grid), (len(w), 2, *self.grid)
+        gamma = gamma.reshape(-1, *(1 for _ in self.grid))
+        r = (self.forward(w) - b).reshape(wide)
+        waves = torch.complex(r[:, 0], r[:, 1])
+        pulled = waves * self.mask
+        if not self.complex_pictures:
+            pulled = 0.5 * (pulled + self._opposite(pulled).conj())
+        pulled = pulled / (1 + gamma * self.seen)
+        waves = waves - gamma * self.mask * pulled
+        u = torch.stack([waves.real, waves.imag], 1).reshape(len(w), -1)
+        picture = torch.fft.ifftn(pulled, dim=dims, norm="ortho")
+        if not self.complex_pictures:
+            return u, picture.real.reshape(len(w), -1)
+        return u, torch.stack([picture.real, picture.imag], 1).reshape(len(w), -1)
+
     def adjoint(self, r: Tensor) -> Tensor:
         grid, middle = self.grid, r.shape[1:-1]
         count = self.shape[0] // (2 * size(grid))

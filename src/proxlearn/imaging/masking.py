@@ -33,6 +33,7 @@ class Mask(Transform):
     mask: Tensor
     parts = ("mask",)
     nonnegative = True
+    has_implicit_residual = True
 
     def __init__(self, mask: Any, dtype: torch.dtype | None = None, flat: bool = False):
         mask = torch.as_tensor(mask)
@@ -57,3 +58,8 @@ class Mask(Transform):
 
     def adjoint(self, r: Tensor) -> Tensor:
         return self.forward(r)
+
+    def implicit_residual(self, w: Tensor, b: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor]:
+        """A A^T is the mask itself."""
+        u = (self.forward(w) - b) / (1 + gamma * self.mask)
+        return u, self.adjoint(u)

@@ -54,10 +54,16 @@ class Learned:
         """One iteration."""
         return self.rule.optimizer().step(problem, state)
 
-    def point(self, state: Any) -> Tensor:
-        """Where the next iteration evaluates f."""
-        where: Tensor = self.rule.optimizer().point(state)
+    def point(self, state: Any) -> Tensor | None:
+        """Where the next iteration evaluates f; None where `evaluate` has to find the point."""
+        optimizer = self.rule.optimizer()
+        where: Tensor | None = optimizer.point(state) if hasattr(optimizer, "point") else None
         return where
+
+    def evaluate(self, problem: Problem, state: Any) -> Evaluation:
+        """What the next iteration needs of f."""
+        found: Evaluation = self.rule.optimizer().evaluate(problem, state)
+        return found
 
     def advance(self, problem: Problem, state: Any, at: Evaluation) -> Any:
         """One iteration, with f evaluated at `point` already."""

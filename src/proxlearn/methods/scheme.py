@@ -91,9 +91,13 @@ class Scheme:
         """Where the next iteration evaluates f."""
         return state.y if self.rule.looks_at == "y" else state.x
 
+    def evaluate(self, problem: Problem, state: State) -> Evaluation:
+        """What the next iteration needs of f."""
+        return problem.f.evaluate(self.point(state))
+
     def step(self, problem: Problem, state: State) -> State:
         """One iteration; pure."""
-        return self.advance(problem, state, problem.f.evaluate(self.point(state)))
+        return self.advance(problem, state, self.evaluate(problem, state))
 
     def advance(self, problem: Problem, state: State, at: Evaluation) -> State:
         """One iteration, with f evaluated at `point` already."""

@@ -96,6 +96,27 @@ class Product(Composed):
             r = A.adjoint(r)
         return r
 
+    @property
+    def has_implicit_residual(self) -> bool:
+        first, *others = self.operators
+        return first.has_implicit_residual and all(A.orthogonal for A in others)
+
+    def implicit_residual(
+        self, w: Tensor, b: Tensor, gamma: Tensor
+    ) -> tuple[Tensor, Tensor] | None:
+        """Orthogonal factors on the right drop out of A A^T."""
+        first, *others = self.operators
+        if not self.has_implicit_residual:
+            return None
+        for A in reversed(others):
+            w = A.forward(w)
+        found = first.implicit_residual(w, b, gamma)
+        assert found is not None
+        u, pulled = found
+        for A in others:
+            pulled = A.adjoint(pulled)
+        return u, pulled
+
     def groups(self) -> tuple[int, ...]:
         return self.operators[-1].groups()
 

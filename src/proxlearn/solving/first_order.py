@@ -21,7 +21,7 @@ from proxlearn.problems.powers import times_power
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import GLM
 from proxlearn.problems.tensors import start_point
-from proxlearn.solving.repair import Repairs
+from proxlearn.solving.repair import MEAN_EVERY, DualAverage, Repairs, exact_bound
 from proxlearn.solving.safeguard import Safeguarded, SafeState, looks, rule_of
 from proxlearn.solving.solution import History, Solution, Status
 from proxlearn.solving.units import in_natural_units, restored, watched
@@ -96,6 +96,8 @@ def _automatic(problem: Problem) -> str:
     if not isinstance(problem.f, GLM) or problem.r.level() is None:
         return "fista-restart"
     A = problem.f.A
+    if problem.f.has_proximal and zoo.has("imaging-splitting"):
+        return "imaging-splitting"
     if A.explicit or A.shape[1] != problem.n or not zoo.has("imaging"):
         return "general"
     return "imaging" if bands_differ(problem) else "fista-restart"
@@ -148,6 +150,7 @@ class _Run:
         self.look = 0 if free is None else (int(free.any(0).sum()) + 2) // 2
         self.lower = torch.full((B,), -torch.inf, dtype=torch.float64, device=device)
         self.repairs = Repairs(problem, tol)
+        self.mean = DualAverage()
         self.gradient = int(not problem.f.gradients_are_free)
         # Losses of A x with a penalty like l1 have a gap: nothing less than it will do.
         self.gapless = not (isinstance(problem.f, GLM) and problem.r.level() is not None)
@@ -184,7 +187,7 @@ class _Run:
         if due:
             lower = self._lower()
             if self.repairs.possible:
-                lower = self._repair(upper, lower)
+                lower = self._repair(upper, self._averaged(lower))
             self._end(self._verified(self._claimed(upper, lower) & ~self.ended), Status.SOLVED)
         self._record()
         if bool(self.ended.any()):
@@ -209,6 +212,18 @@ class _Run:
             known = torch.where(lower.isnan() | self.ended, -torch.inf, lower)
             self.lower[self.index] = torch.maximum(self.lower[self.index], known)
         return torch.maximum(lower, self.lower[self.index].to(lower.dtype))
+
+    def _averaged(self, lower: Tensor) -> Tensor:
+        """The lower bounds, better ones where the mean of the dual points so far proves them."""
+        if self.problem.dtype != torch.float64:  # its bound could not be trusted
+            return lower
+        self.mean.add(self.k, self.state.at)
+        if self.k % MEAN_EVERY:
+            return lower
+        bound = self.mean.bound(self.problem)
+        bound = torch.where(bound.isnan() | self.ended, -torch.inf, bound)
+        self.lower[self.index] = torch.maximum(self.lower[self.index], bound)
+        return torch.maximum(lower, bound)
 
     def _repair(self, upper: Tensor, lower: Tensor) -> Tensor:
         """The lower bounds, better ones where a repair of the dual point was due and helped."""
@@ -240,6 +255,7 @@ class _Run:
             return
         self.index, self.ended = self.index[local], self.ended[local]
         if len(local):
+            self.mean.select(local)
             self.problem, self.state = self.problem.select(local), select(self.state, local)
 
     def _claimed(self, upper: Tensor, lower: Tensor) -> Tensor:
@@ -264,6 +280,10 @@ class _Run:
         if not len(local):
             return claimed
         where = self.index[local]
+        if self.repairs.possible and self.problem.dtype != torch.float64:
+            bound = exact_bound(self.problem.select(local), select(self.state.at, local))
+            self.lower[where] = torch.maximum(self.lower[where], bound)
+            self.grad_evals[where] += 1  # at most: a product with A^T
         holds = self._certify(self.problem.select(local), where)[1]
         self.grad_evals[where] += self.gradient + self.look
         failed = where[~holds]

@@ -41,6 +41,45 @@ SHARE = 0.1
 """All repairs of an instance together cost at most this part of its iterations, and one repair."""
 
 
+POWER = 8
+"""The k-th dual point has a weight of about k^(POWER - 1) in the mean of them."""
+MEAN_EVERY = 5
+"""Iterations between looks at the bound of the mean."""
+
+
+class DualAverage:
+    """A running mean of the dual points u and of A^T u of a run, (b, m) and (b, n).
+
+    Iterates swing around the optimum, their violations of the dual conditions too, and in a mean
+    they cancel. The weights grow with the iteration, so that early points are forgotten.
+    """
+
+    def __init__(self) -> None:
+        self.u: Tensor | None = None
+        self.g: Tensor | None = None
+
+    def add(self, k: int, e: Evaluation) -> None:
+        """Takes in the dual points of iteration k = 1, 2, ..."""
+        assert e.dual is not None
+        if self.u is None or self.g is None:
+            self.u, self.g = e.dual.clone(), e.grad.clone()
+            return
+        weight = POWER / (k - 1 + POWER)
+        self.u.lerp_(e.dual, weight)
+        self.g.lerp_(e.grad, weight)
+
+    def bound(self, problem: Problem) -> Tensor:
+        """The lower bound on F* that the mean proves, (b,)."""
+        assert self.u is not None
+        assert self.g is not None
+        return _bound(problem, self.u, self.g)
+
+    def select(self, local: Tensor) -> None:
+        """Goes on with the instances `local`."""
+        if self.u is not None and self.g is not None:
+            self.u, self.g = self.u[local], self.g[local]
+
+
 class Repairs:
     """For every instance of a batch: when the next repair is due."""
 
@@ -114,7 +153,7 @@ def repaired_bound(
     active = torch.ones_like(best, dtype=torch.bool)
     cost = torch.zeros_like(active, dtype=torch.int64)
     for _ in range(STEPS + 1):
-        bound = problem.lower_bound(Evaluation(g, u.new_zeros(len(u)), g, u))
+        bound = _bound(problem, u, g)
         useful = upper - bound < USEFUL * (upper - best)
         best = torch.where(active & (bound > best), bound, best)
         active = active & useful & (upper - best > allowed) & (cost < STEPS)
@@ -129,3 +168,20 @@ def repaired_bound(
         g = A.adjoint(u)
         cost = cost + active
     return best, cost
+
+
+def exact_bound(problem: Problem, e: Evaluation) -> Tensor:
+    """The lower bound on F* in float64 of dual points of another precision, (B,).
+
+    It costs a product with A^T. Minus infinity where it is not a number.
+    """
+    exact = problem.to(torch.float64)
+    assert e.dual is not None
+    u = e.dual.double()
+    bound = _bound(exact, u, exact.f.A.adjoint(u))  # type: ignore[attr-defined]
+    return torch.where(bound.isnan(), -torch.inf, bound)
+
+
+def _bound(problem: Problem, u: Tensor, g: Tensor) -> Tensor:
+    """The lower bound on F* of dual points u (B, m) with g = A^T u, (B,)."""
+    return problem.lower_bound(Evaluation(g, u.new_zeros(len(u)), g, u))

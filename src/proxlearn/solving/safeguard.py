@@ -75,12 +75,18 @@ class Safeguarded:
     """An optimizer that is a learned one while that makes progress."""
 
     inner: Any
-    """What has `init`, `point` and `advance`: a scheme with a learned rule, a loaded model."""
+    """What has `init`, `point`, `evaluate` and `advance`: a scheme with a learned rule, a loaded
+    model."""
 
     @property
     def gradients(self) -> int:
         """Gradients an iteration, at most."""
         return int(self.inner.gradients)
+
+    @property
+    def window(self) -> int:
+        """Iterations between looks at the merit: as many as the rule asks for."""
+        return int(getattr(rule_of(self.inner), "window", WINDOW))
 
     def init(self, problem: Problem, x0: Tensor) -> SafeState:
         """The learned method first."""
@@ -99,7 +105,7 @@ class Safeguarded:
             lower=-infinite,
             residual=infinite,
             mark=infinite,
-            due=torch.full((B,), WINDOW, device=device),
+            due=torch.full((B,), self.window, device=device),
             stretch=torch.full((B,), STRETCH, device=device),
             needed=x0.new_full((B,), getattr(rule_of(self.inner), "rate", RATE)),
         )
@@ -111,16 +117,15 @@ class Safeguarded:
             state = self._to_fista(problem, state, state.trusted)
         rule, fista, trusted = state.rule, state.fista, state.trusted
         if bool(trusted.all()):
-            at = problem.f.evaluate(self.inner.point(rule))
+            at = self.inner.evaluate(problem, rule)
             rule = replace(self.inner.advance(problem, rule, at), at=None)
             x = rule.x
         elif not bool(trusted.any()):
-            at = problem.f.evaluate(FALLBACK.point(fista))
+            at = FALLBACK.evaluate(problem, fista)
             fista = replace(FALLBACK.advance(problem, fista, at), at=None)
             x = fista.x
         else:
-            point = torch.where(trusted[:, None], self.inner.point(rule), FALLBACK.point(fista))
-            at = problem.f.evaluate(point)
+            at = self._both(problem, state)
             new_rule = replace(self.inner.advance(problem, rule, at), at=None)
             new_fista = replace(FALLBACK.advance(problem, fista, at), at=None)
             rule = blend(trusted, new_rule, _later(rule))
@@ -128,6 +133,15 @@ class Safeguarded:
             x = torch.where(trusted[:, None], rule.x, fista.x)
         moved = replace(state, x=x, k=state.k + 1, at=at, rule=rule, fista=fista)
         return self._judged(problem, self._measured(problem, moved))
+
+    def _both(self, problem: Problem, s: SafeState) -> Evaluation:
+        """One evaluation of f for instances of both methods where both only need a point of it."""
+        own: Tensor | None = self.inner.point(s.rule)
+        point = FALLBACK.point(s.fista)
+        if own is not None:
+            return problem.f.evaluate(torch.where(s.trusted[:, None], own, point))
+        of_rule: Evaluation = self.inner.evaluate(problem, s.rule)
+        return blend(s.trusted, of_rule, problem.f.evaluate(point))
 
     def _measured(self, problem: Problem, s: SafeState) -> SafeState:
         """Bounds and best point with the new evaluation."""
@@ -163,14 +177,14 @@ class Safeguarded:
         good = ((merit <= s.needed * s.mark) | (merit <= floor)) & ~broken & merit.isfinite()
         on = due & s.trusted & good
         fails, returns = due & s.trusted & ~good, due & ~s.trusted
-        speed = (merit / s.mark) ** (WINDOW * GROWTH / s.stretch)  # of the stretch that ends
+        speed = (merit / s.mark) ** (self.window * GROWTH / s.stretch)  # of the stretch that ends
         speed = torch.where(speed.isnan(), SLOWEST, speed).clamp(max=SLOWEST)
         s = replace(
             s,
             x=torch.where(broken[:, None], s.best, s.x),
             bound=torch.where(broken, s.upper, s.bound),
             mark=torch.where(due, merit, s.mark),
-            due=torch.where(on | returns, s.k + WINDOW, s.due),
+            due=torch.where(on | returns, s.k + self.window, s.due),
             needed=torch.where(returns, speed, s.needed),
         )
         if bool(fails.any()):

@@ -49,6 +49,8 @@ class TrainConfig:
     'log-mean-gap': the logarithm after the mean over the problems, so that the slowest count.
     'log-both-gaps': the mean of 'log-gap' and of the same with the certified gap, which is what
     stops a solve; it lags behind where there are many coordinates and no columns to pick.
+    'log-certified-gap': the mean of log of the certified gap at x_k, for methods that evaluate f
+    elsewhere. It needs no F*.
     'distance': |x_K - x*|^2 / |x*|^2 at the last iteration K of the segment, a supervised loss for
     the unrolled methods, with x* from `reference` iterations of FISTA with restart."""
     floor: float = 1e-6
@@ -70,7 +72,8 @@ class TrainConfig:
     score: str = "gap"
     """What decides which weights are best: 'gap', the mean over the iterations of log10 of the
     relative gap at x. 'last-gap': the same at the last iteration alone, for the unrolled methods.
-    'objective': as in the paper's code, the mean of F at y."""
+    'certified-gap': the same as 'gap' with the largest lower bound so far in place of F*, which is
+    what stops a solve. 'objective': as in the paper's code, the mean of F at y."""
     validate_every: int = 10
     """Steps between validations; the best weights are kept."""
     seed: int = 0

@@ -157,7 +157,7 @@ class Training:
 
     def target(self, problem: Problem) -> Tensor | None:
         """What the loss is measured from: nothing, F* (B,), or x* (B, n)."""
-        if self.config.loss == "objective":
+        if self.config.loss in ("objective", "log-certified-gap"):
             return None
         if self.config.loss == "distance":
             most = self.config.reference
@@ -169,6 +169,8 @@ class Training:
 
     def segment(self, problem: Problem, state: Any, target: Tensor | None) -> tuple[Any, Tensor]:
         """Some iterations with a graph, and the loss, by default the mean over y_1, ..., y_K."""
+        if self.config.loss == "log-certified-gap":
+            return self.certified_segment(problem, state)
         values, bounds = [], []
         certify = self.config.loss == "log-both-gaps"
         for k in range(self.length()):
@@ -197,6 +199,17 @@ class Training:
         if self.config.loss == "log-mean-gap":
             gap = gap.mean(1)
         return state, (gap + self.config.floor).log().mean()
+
+    def certified_segment(self, problem: Problem, state: Any) -> tuple[Any, Tensor]:
+        """Some iterations with a graph, and the mean of the logs of the certified gaps at x."""
+        logs = []
+        for _ in range(self.length()):
+            state = self.optimizer.step(problem, state)
+            assert state.at is not None
+            upper = problem.upper_bound(state.at, state.x)
+            gap = (upper - problem.lower_bound(state.at)) / upper.detach()
+            logs.append((gap + self.config.floor).log())
+        return state, torch.stack(logs).mean()
 
     def update(self, loss: Tensor) -> bool:
         """Backpropagate and take an Adam step; False, and no step, if anything is not finite."""
@@ -277,12 +290,16 @@ class Training:
         """The validation score of one batch."""
         state, logs = self.optimizer.init(problem, start_point(problem, None)), []
         objectives = []
+        lower = torch.full_like(optimum, -torch.inf)
         for _ in range(self.config.horizon):
             state = self.optimizer.step(problem, state)
             if self.config.score == "objective":
                 objectives.append(problem.objective(state.y).mean())
                 continue
-            gap = (problem.objective(state.x) - optimum) / optimum
+            if self.config.score == "certified-gap":
+                lower = torch.fmax(lower, problem.lower_bound(state.at))
+            least = lower if self.config.score == "certified-gap" else optimum
+            gap = (problem.objective(state.x) - least) / optimum
             gap = gap.nan_to_num(nan=10.0).clamp(1e-7, 10)
             logs.append(gap.log10().mean() if self.config.loss == "log-gap" else gap.mean().log10())
         if objectives:

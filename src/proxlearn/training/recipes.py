@@ -9,6 +9,7 @@ from proxlearn.training.families import (
     GaussianLogistic,
     General,
     Imaging,
+    Invertible,
     WideLogistic,
 )
 
@@ -39,6 +40,21 @@ WIDE = TrainConfig(
     settings={"hidden": 24},
 )
 """For families whose batches differ in kind and size."""
+
+SPLITTING = TrainConfig.pictures(
+    rule="splitting",
+    loss="log-certified-gap",
+    floor=1e-4,
+    steps=150,
+    batch=4,
+    horizon=120,
+    warmup=40,
+    lr=1e-3,
+    score="certified-gap",
+    validation_batches=6,
+    validate_every=15,
+)
+"""For Douglas-Rachford, whose rule has few weights; the certified gap chooses among them."""
 
 RECIPES: dict[str, tuple[Family, TrainConfig]] = {
     "lasso-pa": (GaussianLasso(), PAPER),
@@ -72,4 +88,5 @@ RECIPES: dict[str, tuple[Family, TrainConfig]] = {
     ),
     "general": (General(), replace(WIDE, steps=240, warmup=100)),
     "imaging": (Imaging(folder="bsds500"), TrainConfig.pictures()),
+    "imaging-splitting": (Invertible(folder="bsds500"), SPLITTING),
 }

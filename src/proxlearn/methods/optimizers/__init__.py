@@ -19,6 +19,7 @@ from proxlearn.methods.rules import (
     Nesterov,
     ProximalPoint,
     RecurrentRule,
+    SplittingRule,
     StepLista,
     VariableMetric,
 )
@@ -41,6 +42,7 @@ KINDS: dict[str, type[Learnable]] = {
     "recurrent": RecurrentRule,
     "compact": CompactRule,
     "banded": BandedRule,
+    "splitting": SplittingRule,
     "step-lista": StepLista,
     "ada-lista": AdaLista,
     "l2o-dm": L2oDm,

@@ -92,9 +92,13 @@ class LearnedUpdate(Learnable):
         """Where the next iteration evaluates f."""
         return state.x
 
+    def evaluate(self, problem: Problem, state: SubgradientState) -> Evaluation:
+        """What the next iteration needs of f."""
+        return problem.f.evaluate(state.x)
+
     def step(self, problem: Problem, state: SubgradientState) -> SubgradientState:
         """One iteration."""
-        return self.advance(problem, state, problem.f.evaluate(state.x))
+        return self.advance(problem, state, self.evaluate(problem, state))
 
     def advance(
         self, problem: Problem, state: SubgradientState, at: Evaluation

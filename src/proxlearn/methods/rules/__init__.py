@@ -11,6 +11,7 @@ from proxlearn.methods.rules.classic import (
 from proxlearn.methods.rules.compact import CompactRule
 from proxlearn.methods.rules.learned_rule import Learnable, LearnedRule
 from proxlearn.methods.rules.recurrent import RecurrentRule
+from proxlearn.methods.rules.splitting import Splitting, SplittingRule
 from proxlearn.methods.rules.unrolled import AdaLista, StepLista
 
 __all__ = [
@@ -24,6 +25,8 @@ __all__ = [
     "Nesterov",
     "ProximalPoint",
     "RecurrentRule",
+    "Splitting",
+    "SplittingRule",
     "StepLista",
     "VariableMetric",
 ]

@@ -28,6 +28,22 @@ class Operator(ABC):
     def adjoint(self, r: Tensor) -> Tensor:
         """A^T r: (B, ..., m) -> (B, ..., n)."""
 
+    def implicit_residual(
+        self, w: Tensor, b: Tensor, gamma: Tensor
+    ) -> tuple[Tensor, Tensor] | None:
+        """u = (I + gamma A A^T)^-1 (A w - b), (B, m), and A^T u, (B, n), for gamma (B, 1).
+
+        With v = w - gamma A^T u it is the residual A v - b, and v minimises
+        1/2 |A v - b|^2 + |v - w|^2 / (2 gamma). None where A has no closed form for it that costs
+        about a product with each of A and A^T.
+        """
+        return None
+
+    @property
+    def has_implicit_residual(self) -> bool:
+        """True where `implicit_residual` has a closed form."""
+        return False
+
     def without_tasks(self) -> "tuple[Operator, int]":
         """The operator that several tasks share, and their number: itself and 1 by default."""
         return self, 1

@@ -80,6 +80,18 @@ class Smooth(ABC):
     def lipschitz(self) -> Tensor:
         """An upper bound on the Lipschitz constant of grad f, (batch,)."""
 
+    def evaluate_proximal(self, w: Tensor, gamma: Tensor) -> Evaluation | None:
+        """f evaluated at v, the minimiser of f(v) + |v - w|^2 / (2 gamma), for gamma (B, 1).
+
+        None where there is no closed form for it.
+        """
+        return None
+
+    @property
+    def has_proximal(self) -> bool:
+        """True where `evaluate_proximal` has a closed form."""
+        return False
+
     def value(self, x: Tensor) -> Tensor:
         """f(x), (B,)."""
         return self.evaluate(x).value

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from proxlearn.problems.operators import Operator
 from proxlearn.problems.powers import extreme, times_power
-from proxlearn.problems.smooth.base import GLM, LinearLoss
+from proxlearn.problems.smooth.base import GLM, Evaluation, LinearLoss
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,17 @@ class LeastSquares(GLM):
 
     def lipschitz(self) -> Tensor:
         return self.A.norm() ** 2
+
+    @property
+    def has_proximal(self) -> bool:
+        return self.A.has_implicit_residual
+
+    def evaluate_proximal(self, w: Tensor, gamma: Tensor) -> Evaluation | None:
+        found = self.A.implicit_residual(w, self.b, gamma)
+        if found is None:
+            return None
+        u, g = found
+        return Evaluation(w - gamma * g, 0.5 * u.square().sum(-1), g, u)
 
     def linear_loss(self) -> LinearLoss:
         return LinearLoss("squares", self.A, self.b)

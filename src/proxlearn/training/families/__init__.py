@@ -12,7 +12,15 @@ from proxlearn.training.families.gaussian import (
     GaussianSimplex,
     GaussianSoftmax,
 )
-from proxlearn.training.families.imaging import Deblur, Imaging, Inpaint, Mri, Pictures, Tomography
+from proxlearn.training.families.imaging import (
+    Deblur,
+    Imaging,
+    Inpaint,
+    Invertible,
+    Mri,
+    Pictures,
+    Tomography,
+)
 from proxlearn.training.families.median import WeightedMedian
 from proxlearn.training.families.smooth import GaussianLeastSquares, GaussianRidgeLogistic
 from proxlearn.training.families.wide import General, WideLasso, WideLogistic, WideSoftmax
@@ -38,6 +46,7 @@ NAMES: dict[str, type[Family]] = {
     "inpaint": Inpaint,
     "tomography": Tomography,
     "imaging": Imaging,
+    "invertible": Invertible,
 }
 """Classes by name; `proxlearn.names.FAMILIES` has the same names for the command line."""
 
@@ -82,6 +91,7 @@ __all__ = [
     "General",
     "Imaging",
     "Inpaint",
+    "Invertible",
     "Mri",
     "Pictures",
     "Tomography",

@@ -207,10 +207,14 @@ class Imaging(Family):
     folder: str = ""
     split: str = "train"
 
+    @property
+    def kinds(self) -> tuple[type[Pictures], ...]:
+        """What a batch may be of."""
+        return (Deblur, Mri, Inpaint, Tomography)
+
     def fixed(self, generator: torch.Generator) -> Family:
-        kinds = (Deblur, Mri, Inpaint, Tomography)
         u = float(torch.rand(1, generator=generator))
-        kind = kinds[int(len(kinds) * u)]
+        kind = self.kinds[int(len(self.kinds) * u)]
         return kind(size=self.size, folder=self.folder, split=self.split).fixed(generator)
 
     def of_split(self, split: str) -> "Imaging":
@@ -221,6 +225,15 @@ class Imaging(Family):
 
     def build(self, *data: Tensor) -> Problem:
         raise NotImplementedError("a batch is built by the family that `fixed` returns")
+
+
+@dataclass(frozen=True)
+class Invertible(Imaging):
+    """The three of them whose f has a proximal operator in closed form: no tomography."""
+
+    @property
+    def kinds(self) -> tuple[type[Pictures], ...]:
+        return (Deblur, Mri, Inpaint)
 
 
 @lru_cache(maxsize=16)
