@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo-setup fresh-start build wheel sanitize demo test quick dropin fuzz lint format docs bench zoo clean distclean
+.PHONY: help setup demo-setup fresh-start build wheel sanitize demo test quick test-pythons dropin fuzz counts lint format docs bench zoo clean distclean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -7,6 +7,8 @@ DEMO_ARGS ?= --out demo-out
 BENCH_ARGS ?=
 TEST_ARGS ?=
 FUZZ_ARGS ?=
+COUNTS_ARGS ?=
+PYTHONS ?=
 PIP_ARGS ?=
 WORKERS ?= 2
 SANITIZE_TESTS ?= tests/core
@@ -24,7 +26,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 21
 
 setup:  ## create .venv with all pinned dependencies, and build (cheap to repeat)
 	@$(LOCK) $(MAKE) --no-print-directory --silent fresh-start .venv/.stamp
@@ -99,11 +101,17 @@ test: lint  ## lint, then tests and doctests (TEST_ARGS, WORKERS)
 quick: setup build  ## tests without the slow ones (TEST_ARGS, WORKERS)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(TEST_ARGS)
 
+test-pythons:  ## what needs no PyTorch, on every Python 3.10 to 3.13 that is installed (PYTHONS)
+	$(ONE_THREAD) $(PYTHON) tools/test_pythons.py $(PYTHONS)
+
 dropin: setup build  ## scikit-learn's own tests with proxlearn's classes in place of its own
 	$(ONE_THREAD) $(BIN)/python tests/dropin/count.py
 
 fuzz: setup build  ## random problems, every SOLVED checked in extended precision (FUZZ_ARGS)
 	cd tests && $(ONE_THREAD) ../$(BIN)/python -m fuzz $(FUZZ_ARGS)
+
+counts: setup build  ## iterations and gradients on fixed problems against the last release (COUNTS_ARGS)
+	$(ONE_THREAD) $(BIN)/python benchmarks/counts.py $(COUNTS_ARGS)
 
 lint: setup build  ## ruff and mypy
 	$(BIN)/ruff check .

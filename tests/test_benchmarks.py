@@ -12,6 +12,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
+import counts
 import peers as command
 from contest import clock, growth, race, rows, tables
 from contest.peers import NAMES, peers
@@ -20,6 +21,7 @@ from contest.roofline import roofline
 from contest.task import Task, relative_gap
 from contest.variant import EXACT, GRID, OURS, SINGLE, Peer, Variant
 
+import proxlearn as pl
 from proxlearn.training.families import GaussianLasso, GaussianLogistic
 
 LASSO, LOGISTIC = GaussianLasso(20, 30, 4), GaussianLogistic(60, 8, 3, lam=0.02)
@@ -235,3 +237,20 @@ def test_bad_arguments_are_one_line(arguments, capsys):
 
 def test_the_peers_have_names():
     assert {p.name for p in peers(tiny("lasso"), "lasso", 1, names=NAMES)} >= {"SPAMS", "skglm"}
+
+
+def test_counts_that_have_grown_are_named():
+    before = {"a": {"iterations": 100}, "b": {"iterations": 3, "gradients": None}}
+    assert not counts.grown(before, {"a": {"iterations": 110}, "b": {"iterations": 4}})
+    worse = counts.grown(before, {"a": {"iterations": 111}, "b": {"iterations": 5}})
+    assert worse == ["a: iterations 100 before, 111 now", "b: iterations 3 before, 5 now"]
+    assert counts.grown(before, {"a": {"iterations": 1}}) == ["b: iterations 3 before, None now"]
+
+
+def test_the_kept_counts_are_those_of_the_fixed_problems():
+    kept = json.loads(counts.FILE.read_text(encoding="utf-8"))["counts"]
+    named = [name for name, _ in counts.problems()]
+    assert set(named) < set(kept)
+    name, problem = next(counts.problems())
+    now = {name: {"iterations": int(pl.solve(problem, tol=1e-8).iterations.sum())}}
+    assert not counts.grown({name: kept[name]}, now)

@@ -64,6 +64,14 @@ def test_the_landing_page_prints_what_it_says():
     assert printed.getvalue() == expected
 
 
+@pytest.mark.parametrize("page", ["for-regression", "for-many-problems", "for-research"])
+def test_the_page_of_each_kind_of_user_runs(page):
+    """What the pages claim are assertions in their code."""
+    code = python_of(f"{page}.md")
+    assert "assert " in code
+    exec(code, {})
+
+
 @pytest.mark.slow
 def test_a_family_of_ones_own_can_be_trained_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

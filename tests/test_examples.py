@@ -44,7 +44,7 @@ GALLERY = sorted(FOLDER.glob("plot_*.py"))
 
 def test_every_example_is_in_the_table():
     assert {file.stem for file in set(FOLDER.glob("*.py")) - set(GALLERY)} == set(QUICK)
-    assert len(GALLERY) >= 5
+    assert len(GALLERY) >= 8
 
 
 @pytest.mark.slow
