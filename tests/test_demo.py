@@ -50,6 +50,7 @@ def test_table_agrees_with_the_comparison(output):
             assert float(ms) == pytest.approx(1e3 * result.seconds_to(name, eps) / 4, abs=0.006)
 
 
+@pytest.mark.slow
 def test_the_picture_opens(output):
     from matplotlib.image import imread
 
@@ -63,6 +64,7 @@ def test_the_picture_opens(output):
     assert (folder / "convergence.png").stat().st_size < 150_000
 
 
+@pytest.mark.slow
 def test_the_page_names_the_command_that_makes_it_again(output):
     text = (output[0] / "index.html").read_text(encoding="utf-8")
     assert "<code>proxlearn demo --count 4 --seed 1</code>" in text
@@ -70,6 +72,7 @@ def test_the_page_names_the_command_that_makes_it_again(output):
         assert f'<th scope="row">{label(name)}</th><td>' in text
 
 
+@pytest.mark.slow
 def test_table_page_and_notes_say_which_optimizer_is_learned(output):
     folder, text, result = output
     assert result.learned == {"lasso"}
@@ -82,6 +85,7 @@ def test_table_page_and_notes_say_which_optimizer_is_learned(output):
     assert '"label":"lasso (learned)"' in page  # the legend of the plot
 
 
+@pytest.mark.slow
 def test_methods_rank_as_theory_says(output):
     result = output[2]
     ista, fista, restart, learned = (result.iterations_to(name, 1e-6) for name in demo.OPTIMIZERS)
@@ -101,6 +105,7 @@ def test_a_level_that_is_not_reached_is_said():
     assert reached(result, "slow", 1e-3) == "not within 5"
 
 
+@pytest.mark.slow
 def test_the_plot_has_a_named_curve_for_each_optimizer(output):
     experiment = from_comparison("convergence", output[2], demo.card(4, 1))
     axes = curves.convergence(experiment).axes[0]
