@@ -1,4 +1,4 @@
-"""Tests do not run with a compiled core that is older than its sources."""
+"""Tests do not run with a compiled core that is older than its sources; slow examples."""
 
 import shutil
 import subprocess
@@ -7,6 +7,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestItem
 
 
 def pytest_sessionstart(session):
@@ -19,3 +20,11 @@ def pytest_sessionstart(session):
     asked = subprocess.run([ninja, "-C", build, "-n"], capture_output=True, text=True)
     if "no work to do" not in asked.stdout:
         pytest.exit("The compiled core is older than its sources: run make build", returncode=2)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark the examples of `evaluation`, which compare optimizers, as slow."""
+    for item in items:
+        if isinstance(item, DoctestItem) and item.name.startswith("proxlearn.evaluation."):
+            item.add_marker("slow")

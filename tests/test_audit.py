@@ -71,6 +71,7 @@ def test_a_minimiser_is_a_fixed_point_of_the_prox_methods_alone(case):
     assert audit.drift(case, pl.optimizers.get("subgradient"), 30) > 1e-3
 
 
+@pytest.mark.slow
 def test_biases_that_stay_move_the_minimiser(case):
     staying = audit.measure(case, pl.Scheme(Biased(1e-3, 0)), 20)
     assert staying.drift > 1e-3
@@ -86,6 +87,7 @@ def test_a_method_that_breaks_down_drifts_without_bound(case):
     assert audit.drift(case, pl.Scheme(Biased(1e300, -4)), 20) == math.inf
 
 
+@pytest.mark.slow
 def test_iterations_are_those_that_a_comparison_counts(case):
     counted = audit.reach(case, pl.optimizers.get("fista-restart"), 100)
     record = {"tol": 0, "max_iter": 100, "record": True}
@@ -157,6 +159,7 @@ def test_the_table_fits_a_screen(monkeypatch, capsys):
     assert cells["adam"][-4:] == ["-", "-", "-", "-"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_measured_is_said_in_one_line(capsys):
     code, out, err = run(capsys, "ista,nesterov,lasso-nothing")
     assert code == 1

@@ -316,6 +316,7 @@ def test_compare_writes_plot_and_rows(folder, capsys):
 SIZED = "--set m=20 --set n=30 --set nonzeros=3 --count 2 --max-iter 5"
 
 
+@pytest.mark.slow
 def test_compare_takes_the_parameters_of_the_family(folder, capsys):
     code, _, err = run(f"compare gaussian-lasso --optimizers ista {SIZED} --report r", capsys)
     assert (code, err) == (0, "")
@@ -415,6 +416,7 @@ TRAIN = ["train", "gaussian-lasso", "--set", "m=10", "--set", "n=20", "--set", "
 SHORT = ["--rule", "compact", "--steps", "2", "--batch", "4", "--horizon", "20"]
 
 
+@pytest.mark.slow
 def test_train_writes_an_optimizer_that_solve_takes_by_its_file(tmp_path, capsys):
     out = tmp_path / "mine.safetensors"
     assert main([*TRAIN, *SHORT, "--out", str(out)]) == 0

@@ -27,10 +27,11 @@ def test_optimum_agrees_with_coordinate_descent():
 
 IMAGING = ("deblur", "mri", "inpaint", "tomography", "imaging", "invertible")
 """Families behind operators: only first-order methods solve them, to fewer digits."""
+SLOW = (*IMAGING, "gaussian-ridge-logistic", "weighted-median")
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow if n in IMAGING else ()) for n in NAMES]
+    "name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in NAMES]
 )
 def test_every_family_has_a_certified_optimum(name):
     problem = NAMES[name]().sample(1, 0)

@@ -51,6 +51,7 @@ def label(name):
     return f"{name} (learned)" if name in LEARNED else name
 
 
+@pytest.mark.slow
 def test_table_agrees_with_the_comparison(output):
     folder, text, result = output
     assert tuple(result.runs) == NAMES
@@ -63,6 +64,7 @@ def test_table_agrees_with_the_comparison(output):
             assert float(ms) == pytest.approx(1e3 * result.seconds_to(name, eps) / 4, abs=0.006)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["convergence", "wide"])
 def test_the_picture_opens(output, name):
     from matplotlib.image import imread
@@ -74,11 +76,13 @@ def test_the_picture_opens(output, name):
     assert (output[0] / f"{name}.png").stat().st_size < 150_000
 
 
+@pytest.mark.slow
 def test_nothing_but_the_page_and_its_pictures_is_written(output):
     pictures = [f"{n}.{kind}" for n in ("convergence", "wide") for kind in ("png", "svg")]
     assert sorted(p.name for p in output[0].iterdir()) == sorted(["index.html", *pictures])
 
 
+@pytest.mark.slow
 def test_the_page_names_the_command_that_makes_it_again(output):
     text = (output[0] / "index.html").read_text(encoding="utf-8")
     assert f"<code>proxlearn demo {' '.join(ARGUMENTS)}</code>" in text
@@ -86,6 +90,7 @@ def test_the_page_names_the_command_that_makes_it_again(output):
         assert f'<th scope="row">{label(name)}</th><td>' in text
 
 
+@pytest.mark.slow
 def test_three_lines_on_page_and_terminal_say_what_was_seen(output):
     folder, text, result = output
     page = (folder / "index.html").read_text(encoding="utf-8")
@@ -102,6 +107,7 @@ def test_three_lines_on_page_and_terminal_say_what_was_seen(output):
     assert all(float(gap) < 1e-8 for gap in gaps)
 
 
+@pytest.mark.slow
 def test_table_page_and_notes_say_which_optimizer_is_learned(output):
     folder, text, result = output
     assert result.learned == set(LEARNED)
@@ -112,6 +118,7 @@ def test_table_page_and_notes_say_which_optimizer_is_learned(output):
     assert '"label":"lasso (learned)"' in page  # the legend of the plot
 
 
+@pytest.mark.slow
 def test_methods_rank_as_theory_says(output):
     result = output[2]
     fista, restart, shipped, trained, peer, core = (
@@ -122,6 +129,7 @@ def test_methods_rank_as_theory_says(output):
     assert core < peer <= coordinate_descent.SWEEPS
 
 
+@pytest.mark.slow
 def test_the_recorded_sweeps_are_those_of_one_fit(output):
     """Fits of one sweep that go on from each other are one fit of many sweeps."""
     problem = GaussianLasso().sample(4, 1)
@@ -162,6 +170,7 @@ def test_a_level_that_is_not_reached_is_said():
     assert reached(result, "slow", 1e-3) == "not within 5"
 
 
+@pytest.mark.slow
 def test_the_plot_has_a_named_curve_for_each_optimizer(output):
     experiment = from_comparison("convergence", output[2], demo.fresh_card(4, 1))
     axes = curves.convergence(experiment).axes[0]

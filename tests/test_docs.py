@@ -48,6 +48,7 @@ def python_of(name):
     return "\n".join(re.findall(r"```python\n(.*?)```", text(name), re.DOTALL))
 
 
+@pytest.mark.slow
 def test_the_tour_prints_what_it_says():
     (expected,) = re.findall(r"```text\n(.*?)```", text("tour.md"), re.DOTALL)
     printed = io.StringIO()

@@ -6,7 +6,6 @@ import time
 from functools import cache
 from pathlib import Path
 
-import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -25,6 +24,8 @@ from measure.solvers.ours import Proxlearn
 from measure.solvers.prototype import Prototype
 from measure.solvers.variant import Variant
 from measure.task import Answer
+
+import conic as cp
 
 SINGLE = [kind for kind in KINDS if kind not in ("path", "cv", "logistic-path")]
 
@@ -138,6 +139,7 @@ class Careless:
         return 1.05 * found.mse, found.coef, found.intercept
 
 
+@pytest.mark.slow
 def test_a_cross_validation_is_judged_by_its_fit_and_its_errors():
     task = tiny("cv")
     alone = row(task, {"proxlearn": Careless()}, Rules(budget=0, peers=()), Cache(None))[0]
@@ -170,6 +172,7 @@ def test_a_search_finds_the_loosest_tolerance():
     assert found.gap <= target
 
 
+@pytest.mark.slow
 def test_a_search_is_given_up_at_its_limit():
     task, variant = settling(seconds=30)
     began = time.perf_counter()
@@ -268,6 +271,7 @@ def test_rows_cover_every_kind_and_data_set():
     ]
 
 
+@pytest.mark.slow
 def test_the_command_writes_tables_and_results(tmp_path, capsys):
     out, page = tmp_path / "out.json", tmp_path / "page.md"
     arguments = ["--quick", "--kind", "lasso", "--only", "diabetes", "--peers", "scikit-learn"]

@@ -155,6 +155,7 @@ def test_published_step():
         published_step(LASSO.block(0, 1, 0))
 
 
+@pytest.mark.slow
 def test_both_steps_run_and_only_the_step_differs(tmp_path):
     settings = both_steps(LOGISTIC, ("adam", "ista", "fista-restart"))
     outcome = runner.run(tiny(settings=settings), "quick", tmp_path)

@@ -29,6 +29,7 @@ def optimum(problem):
     return solution.objective
 
 
+@pytest.mark.slow
 def test_restarted_fista_on_the_lasso_of_the_paper():
     problem = families.GaussianLasso().sample(16, 0, dtype=torch.float64)
     best = optimum(problem)
@@ -68,6 +69,7 @@ def test_restarted_fista_on_spambase(spambase):
     assert abs(to_6 - 17) <= 1
 
 
+@pytest.mark.slow
 def test_the_published_step_is_many_times_slower_on_spambase(spambase):
     problem, best = spambase
     (published,) = iterations(problem, Scheme(PublishedStep()), best, [1e-3], 150)

@@ -68,7 +68,7 @@ def test_a_named_array_of_several(tmp_path):
     np.savez(path, A=A, b=A[:, 0])
     np.testing.assert_array_equal(read_matrix(f"{path}:A"), A)
     np.testing.assert_array_equal(read_vector(f"{path}:b"), A[:, 0])
-    with pytest.raises(InputError, match="2 arrays but: A, b"):
+    with pytest.raises(InputError, match="2 arrays: A, b"):
         read_matrix(str(path))
     with pytest.raises(InputError, match="no array 'c' but: A, b"):
         read_matrix(f"{path}:c")
@@ -160,7 +160,7 @@ BAD_FILES = {
     "complex.npy": (npy(A + 1j), "expected real numbers"),
     "noise.npz": (b"PK\x03\x04 no more", "truncated or no .npz"),
     "half.npz": (zipped(npy(np.random.default_rng(0).random(999)))[:-400], "truncated"),
-    "other.npz": (zipped(b"hello", "readme.txt"), "0 arrays but: nothing"),
+    "other.npz": (zipped(b"hello", "readme.txt"), "0 arrays: nothing"),
     "liar.npz": (zipped(header((10**6, 10**6))), "promises"),
     "binary.csv": (b"\xff\xfe\x00\x81", "not a text file"),
     "noise.mtx": (b"hello\n", "not a MatrixMarket file"),

@@ -72,7 +72,7 @@ def frozen(values):
     return values
 
 
-@pytest.mark.parametrize("engine", ["auto", "torch"])
+@pytest.mark.parametrize("engine", ["auto", pytest.param("torch", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow if n in HARD else ()) for n in LASSO]
 )

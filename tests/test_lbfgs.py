@@ -40,6 +40,7 @@ def test_rows_are_the_points_that_scipy_asks_for(family):
     assert run.grad_evals[:5].tolist() == [[k] * 3 for k in range(5)]
 
 
+@pytest.mark.slow
 def test_it_reaches_the_optimum_before_nesterov():
     problem = GaussianLeastSquares(m=60, n=30).sample(8, 0)
     result = compare(problem, ["nesterov"], 300).with_run("lbfgs", lbfgs(problem, 300))

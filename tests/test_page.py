@@ -270,6 +270,7 @@ def test_a_page_shows_the_statements_about_its_experiments_only(folder):
     assert len(json.loads((folder / "claims.json").read_text())) == 3  # all are still on file
 
 
+@pytest.mark.slow
 def test_a_claim_leads_to_its_figure_and_one_experiment_can_be_shown_alone(folder):
     about = {"paper": "21", "ours": "20", "verdict": "reproduced", "tight": "not reproduced"}
     weights = "published: 3 seeds, 18 to 24"

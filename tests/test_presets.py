@@ -136,6 +136,7 @@ def two(monkeypatch):
     return [p.name for p in plan]
 
 
+@pytest.mark.slow
 def test_the_command_trains_skips_what_is_finished_and_says_how_long(tmp_path, capsys, two):
     assert trainings.main(["--out", str(tmp_path), two[1]]) == 0
     out = capsys.readouterr().out
@@ -157,6 +158,7 @@ def test_the_command_trains_skips_what_is_finished_and_says_how_long(tmp_path, c
     assert "unknown training 'published-lasso-pq-0'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_command_goes_on_past_a_damaged_checkpoint(tmp_path, capsys, two):
     (tmp_path / f"{two[0]}.resume").write_bytes(b"nonsense")
     assert trainings.main(["--out", str(tmp_path)]) == 1
@@ -234,6 +236,7 @@ def test_a_rescaled_rule_is_the_same_on_its_training_problems_and_another_elsewh
 DOCS = Path(__file__).parents[1] / "docs"
 
 
+@pytest.mark.slow
 def test_the_page_about_the_paper_quotes_the_rows_of_ionosphere():
     results = Results(DOCS / "results")
     said = " ".join((DOCS / "paper.md").read_text("utf-8").split())

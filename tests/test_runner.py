@@ -89,6 +89,7 @@ def test_another_number_of_instances(finished):
     assert set(parquet.read(outcome.rows)["instance"]) == {-1, 0, 1, 2, 3}
 
 
+@pytest.mark.slow
 def test_a_run_of_less_than_the_full_size_says_so(tmp_path):
     outcome = runner.run(tiny(), "paper", tmp_path, count=3, iterations=35)
     card = json.loads(outcome.card.read_text())
@@ -371,6 +372,7 @@ def test_rows_are_kept_only_where_they_belong_together(tmp_path):
         runner.run(tiny(certified=False), "quick", tmp_path, optimizers=["ista"], keep=True)
 
 
+@pytest.mark.slow
 def test_the_command_takes_the_methods_that_only_experiments_know(tmp_path, capsys):
     folder = ["--out", str(tmp_path), "--count", "1", "--iterations", "2"]
     assert main(["reproduce", "lasso", "--optimizers", "published-adamhd", *folder]) == 0

@@ -191,6 +191,7 @@ def test_logistic_regression_on_breast_cancer(breast_cancer, C, kind):
     same(sparse, theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
 def test_sparse_logistic_regression_on_breast_cancer(breast_cancer, l1_ratio):
     X, y = breast_cancer
@@ -219,6 +220,7 @@ def test_logistic_regression_on_digits():
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_sparse_logistic_regression_on_digits():
     X, y = datasets.load_digits(n_class=3, return_X_y=True)
     X = X / 16

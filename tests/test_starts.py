@@ -125,6 +125,7 @@ def test_a_missing_file_names_the_shipped_models():
         pl.solve(problem(), "no-such.safetensors")
 
 
+@pytest.mark.slow
 def test_a_matrix_free_problem_in_float32_ends_in_float64():
     """Float32 certifies 1e-5 or so; the rounded answer is certified by a bound in float64."""
     rng = np.random.default_rng(0)

@@ -173,6 +173,7 @@ assert pl.solve(pl.logistic(X, signs, 1e-6)).iterations.item() > 5  # begins wit
 """
 
 
+@pytest.mark.slow
 def test_learned_starts_import_no_pytorch():
     assert imported_by(START) == "['numpy', 'scipy', 'safetensors']"
 
@@ -225,6 +226,7 @@ def test_without_pytorch_one_line_says_what_to_install():
         assert "needs PyTorch, which is not installed" in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "code", "seconds"),
     [

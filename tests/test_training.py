@@ -140,6 +140,7 @@ def test_a_killed_rank_restarts_from_the_checkpoint_and_finishes(two_ranks, tmp_
     assert pl.load(tmp_path / "killed.safetensors").card["training"]["ranks"] == 2
 
 
+@pytest.mark.slow
 @dataclass(frozen=True)
 class Poisoned(pl.families.GaussianLasso):
     """Every problem after the first `good` batches holds NaN."""

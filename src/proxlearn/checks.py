@@ -16,6 +16,12 @@ LARGEST_SEED = 2**63 - 1
 """Largest seed of a generator of PyTorch that fits into 64 bits with a sign."""
 
 
+MOST_ITERATIONS = 2**63 - 1
+"""Largest `max_iter` that the compiled code counts to."""
+MOST_WORKERS = 16
+"""Processes a core: with more than that one a core was probably meant, and memory runs out."""
+
+
 def check_choice(what: str, value: object, known: Iterable[str]) -> None:
     """Refuses a value that is not one of the known ones, which the message lists."""
     known = tuple(known)
@@ -49,12 +55,13 @@ def _option(name: str) -> str:
 def check_limits(tol: Any, max_iter: Any, time_limit: Any = None) -> None:
     """Refuses a tolerance, a number of iterations or a time limit that no solve can keep."""
     usual = type(tol) is float and type(max_iter) is int and time_limit is None
-    if usual and 0 <= tol <= 1 and max_iter >= 0:
+    if usual and 0 <= tol <= 1 and 0 <= max_iter <= MOST_ITERATIONS:
         return
     if not 0 <= _number(tol) < float("inf"):
         raise InputError(f"tol is {tol}; expected a number >= 0, such as 1e-6")
-    if not (_number(max_iter) >= 0 and _number(max_iter).is_integer()):
-        raise InputError(f"max_iter is {max_iter}; expected a whole number >= 0")
+    if not (0 <= _number(max_iter) <= MOST_ITERATIONS and _number(max_iter).is_integer()):
+        most = f", at most {MOST_ITERATIONS}" if _number(max_iter) > 0 else ""
+        raise InputError(f"max_iter is {max_iter}; expected a whole number >= 0{most}")
     if time_limit is not None and not _number(time_limit) >= 0:
         raise InputError(f"time_limit is {time_limit}; expected seconds >= 0, or None")
 
@@ -83,8 +90,11 @@ def check_optimizer(name: str, *more: str) -> None:
         raise unknown("optimizer", shown(name), [*names.OPTIMIZERS, *more, *zoo.names()])
 
 
-def check_weights(name: str) -> None:
+def check_weights(name: str | os.PathLike[str]) -> None:
     """Refuses a name under which there are no weights: no file, and no shipped model."""
+    if not isinstance(name, str | os.PathLike):
+        raise InputError(f"the checkpoint is {name!r}; expected a file's or a shipped model's name")
+    name = os.fspath(name)
     if not zoo.has(name) and not os.path.isfile(name):
         raise InputError(
             f"no checkpoint {shown(name)!r}: neither a file nor a shipped model; "
@@ -245,6 +255,12 @@ def check_batch(
             f"--scheduler {shown(scheduler)} and --workers {workers} were given; expected one of "
             "them: a running cluster has its own workers"
         )
+    most = MOST_WORKERS * (os.cpu_count() or 1)
+    if workers is not None and workers > most:
+        raise InputError(f"--workers is {workers}; expected at most {most}, and usually one a core")
+    if not problems or not out:
+        which = "output" if problems else "input"
+        raise InputError(f"the name of the {which} is empty; give a name")
     if not os.path.exists(problems):
         raise InputError(
             f"{shown(problems)} does not exist; expected an .npz file, a zarr group or a folder of "

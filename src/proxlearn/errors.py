@@ -7,6 +7,10 @@ from contextlib import contextmanager
 class InputError(ValueError):
     """Bad input. The message says what was given, what was expected and what to do, in one line."""
 
+    def __init__(self, message: object) -> None:
+        # What was given may be an array or a file name, whose text has several lines.
+        super().__init__(" ".join(line.strip() for line in str(message).splitlines()))
+
 
 def unknown(kind: str, name: object, known: object) -> InputError:
     """An `InputError` for a name that is not in a registry, listing the names that are."""

@@ -40,6 +40,8 @@ def check_input(source: str) -> None:
             raise InputError(f"{path} is empty; expected an array of numbers")
         with path.open("rb"):
             pass
+    except InputError:
+        raise
     except FileNotFoundError:
         raise InputError(f"{path} does not exist; check the path") from None
     except (OSError, ValueError) as error:

@@ -111,9 +111,9 @@ def _member(path: Path, names: list[str], key: str | None) -> str:
         return arrays[0] + ".npy"
     if key in arrays:
         return f"{key}.npy"
-    asked = f"no array '{key}'" if key is not None else f"{len(arrays)} arrays"
+    asked = f"no array '{key}' but" if key is not None else f"{len(arrays)} arrays"
     raise InputError(
-        f"{path} holds {asked} but: {', '.join(arrays) or 'nothing'}; name one, as in {path}:NAME"
+        f"{path} holds {asked}: {', '.join(arrays) or 'nothing'}; name one, as in {path}:NAME"
     )
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import cvxpy as cp
 import numpy as np
 import torch
 from torch import Tensor
 
+import conic as cp
 from proxlearn.problems.penalties import (
     L1,
     AbsoluteDeviation,
@@ -39,7 +39,7 @@ class Row:
     penalty: Penalty
     n: int
     value: Callable[[int, np.ndarray], np.ndarray]
-    model: Callable[[int, cp.Variable], tuple[cp.Expression | float, list]]
+    model: Callable[[int, "cp.Variable"], "tuple[cp.Expression | float, list]"]
     into: Callable[[int, np.ndarray], np.ndarray] = field(default=lambda i, x: x)
     groups: np.ndarray | None = None
     conic: float = 1e-6

@@ -17,9 +17,9 @@ from proxlearn.problems.tolerance import EPS, allowed_gap
 from tensor_answers import solve
 
 
-@pytest.fixture(params=["auto", "torch"], autouse=True)
+@pytest.fixture(params=["auto", pytest.param("torch", marks=pytest.mark.slow)], autouse=True)
 def engine(request, monkeypatch):
-    """Every test runs on the core, where that covers the problem, and on the loop."""
+    """Every test runs on the core, where that covers the problem, and on the slower loop."""
     monkeypatch.setenv("PROXLEARN_ENGINE", request.param)
     return request.param
 
@@ -212,9 +212,6 @@ def test_the_direction_is_computed_once_for_an_A(monkeypatch):
     assert len(calls) == 4  # one an instance, through all slices and conversions
 
 
-@pytest.mark.parametrize(
-    "engine", ["auto", pytest.param("torch", marks=pytest.mark.slow)], indirect=True
-)
 def test_solved_never_has_a_finite_gap_above_the_tolerance():
     rng = np.random.default_rng(0)
     for _ in range(60):

@@ -113,8 +113,8 @@ UNBOUNDED = [("logistic", name) for name in ("zero", "non-negative", "bounded ab
 PAIRS = [(loss, name) for loss in LOSSES for name in PENALTIES if (loss, name) not in UNBOUNDED]
 
 
-SLOW = ("poisson", "logistic", "group")
-"""The PyTorch loop needs a second or more for each of these."""
+SLOW = ("poisson", "logistic", "group", "huber")
+"""The PyTorch loop needs up to a second or more for each of these."""
 
 
 def cases(named):
@@ -165,7 +165,7 @@ def degenerate(kind):
     return A, b
 
 
-@pytest.mark.parametrize("share", [0.5, 0.02])
+@pytest.mark.parametrize("share", [0.5, pytest.param(0.02, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_degenerate_data(kind, share):
     A, b = degenerate(kind)

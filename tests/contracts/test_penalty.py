@@ -3,13 +3,13 @@
 import itertools
 from typing import ClassVar
 
-import cvxpy as cp
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import conic as cp
 import proxlearn as pl
 from contracts.operator_table import gaussian
 from contracts.penalty_table import ROWS, B
@@ -77,6 +77,7 @@ def test_value_is_infinite_outside_the_set(name):
     assert (row.penalty.value(outside) == torch.inf).all()
 
 
+@pytest.mark.slow
 @over_rows
 @pytest.mark.parametrize(("seed", "scale"), [(0, 1.0), (1, 5.0), (2, 0.1)])
 def test_prox_agrees_with_a_conic_solver(name, seed, scale):
@@ -94,7 +95,9 @@ def test_prox_agrees_with_a_conic_solver(name, seed, scale):
 
 
 @over_rows
-@pytest.mark.parametrize(("n", "points"), [(1, 4001), (2, 201), (3, 41)])
+@pytest.mark.parametrize(
+    ("n", "points"), [(1, 4001), (2, 201), pytest.param(3, 41, marks=pytest.mark.slow)]
+)
 def test_prox_beats_every_point_of_a_grid(name, n, points):
     row = ROWS[name](n)
     v, p = 1.5 * gaussian(B, n, seed=n), row.metric(n, spread=0.5)

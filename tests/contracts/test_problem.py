@@ -1,12 +1,12 @@
 """What every problem promises: bounds around the minimum, and certificates that never lie."""
 
-import cvxpy as cp
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import conic as cp
 import proxlearn as pl
 from contracts.operator_table import gaussian
 from contracts.problem_table import ROWS, B, Instance, l1, least_squares, minimise
@@ -82,6 +82,7 @@ def test_gap_shrinks_with_the_distance(name):
         assert (row.problem.certificate(near).gap <= 30 * distance).all()
 
 
+@pytest.mark.slow
 def test_no_gap_is_known_where_the_dual_has_no_interior():
     # The columns c and -c: a dual point must be orthogonal to c, and no residual quite is.
     A, b = gaussian(12, 4), gaussian(12, seed=1)
@@ -144,6 +145,7 @@ def test_many_single_precision_instances():
     torch.testing.assert_close(together.objective, torch.cat([c.objective for c in alone]))
 
 
+@pytest.mark.slow
 def test_reference_agrees_with_a_conic_solver():
     # Two independent solvers: the minima that this suite trusts are minima.
     lasso, logistic = ROWS["lasso-intercept"](), ROWS["logistic-intercept"]()

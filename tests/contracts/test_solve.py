@@ -32,7 +32,13 @@ def alone(i=1):
     return pl.lasso(torch.tensor(A[i]), b[i], lam=LAM[i])
 
 
-@pytest.mark.parametrize(("engine", "polish"), [("core", True), ("torch", True), ("torch", False)])
+@pytest.mark.parametrize(
+    ("engine", "polish"),
+    [
+        ("core", True),
+        *(pytest.param("torch", polish, marks=pytest.mark.slow) for polish in (True, False)),
+    ],
+)
 def test_instances_of_a_batch_get_what_they_get_alone(engine, polish):
     together = pl.solve(batch(), tol=1e-9, polish=polish, engine=engine)
     assert together.solved
@@ -338,7 +344,7 @@ class Explodes:
         return Coefficients(p=step), step
 
 
-@pytest.mark.parametrize("bad", [0, 2, 4])
+@pytest.mark.parametrize("bad", [2, *(pytest.param(i, marks=pytest.mark.slow) for i in (0, 4))])
 def test_one_broken_instance_does_not_harm_the_others(bad):
     lam = np.full(B, 0.3)
     problem = pl.lasso(torch.tensor(A), b, lam=lam)

@@ -35,6 +35,7 @@ def error(a, b):
     return float(np.sqrt(np.mean((a - b) ** 2)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [gaussian_kernel(1.2), disk_kernel(2.0)], ids=["soft", "disk"])
 def test_a_blurred_picture_becomes_sharper(kernel):
     seen, truth = blurred(scene(61, 75), kernel)
@@ -44,6 +45,7 @@ def test_a_blurred_picture_becomes_sharper(kernel):
     assert error(sharp, truth) < 0.75 * error(seen, truth)
 
 
+@pytest.mark.slow
 def test_colours_are_those_of_each_channel_alone():
     kernel = gaussian_kernel(1.0)
     seen, _ = blurred(scene(40, 46), kernel)

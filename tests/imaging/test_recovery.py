@@ -73,6 +73,7 @@ def test_complex_data_of_several_coils_and_a_complex_picture():
     assert pl.solve(problem, tol=1e-2, max_iter=2000).image.shape == (2, 8, 8)
 
 
+@pytest.mark.slow
 def test_one_picture_and_a_batch():
     A = Mask(mask(3, 16, 16))
     pictures = torch.stack([square(), 2 * square(), 3 * square()])

@@ -15,6 +15,7 @@ def small(name, seed=3, batch=2, size=16):
     return families.NAMES[name](size=size, wavelet="haar").sample(batch, seed, dtype=torch.float64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FOUR)
 def test_repaired_bounds_hold_and_are_not_worse(name):
     problem = small(name)
@@ -49,6 +50,7 @@ def test_few_samples_are_certified_with_fewer_gradients_and_honestly(dtype):
     assert bool((repaired.gap <= 1e-3 * repaired.objective).all())
 
 
+@pytest.mark.slow
 def test_an_instance_of_a_batch_is_repaired_as_it_is_alone():
     problem = small("mri", batch=3)
     together = pl.solve(problem, "fista-restart", tol=1e-3)

@@ -13,6 +13,7 @@ from dask_processes import ENVIRONMENT, dask_cluster, end, start
 from many_problems import content
 from proxlearn.cli import main
 from proxlearn.scale.batches import Batches
+from proxlearn.scale.chunk import KINDS
 from proxlearn.scale.cluster import connected, run_each
 
 zarr = pytest.importorskip("zarr")
@@ -176,11 +177,63 @@ def test_an_error_in_a_task_is_raised_here(client):
         list(run_each(client, fail, ((place,) for place in range(1))))
 
 
+OPTIONS = {
+    "elastic-net": {"lam2": 1.0},
+    "group-l1": {"groups": np.arange(60) // 3},
+    "sparse-group-l1": {"groups": np.arange(60) // 3},
+    "huber": {"delta": 1.0},
+    "softmax": {"classes": 2},
+}
+
+
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:chunks of .* problems take about")
 def test_workers_load_neither_torch_nor_a_dashboard(problems, tmp_path):
     with connected(None, 1) as cluster:
         assert Batches.of(str(problems), str(tmp_path / "out")).run(cluster).code == 0
-        pl.scale.solve(A, b, LAM, client=cluster)
+        for loss, penalty in KINDS:
+            rows = {"squares": b, "huber": b, "poisson": np.floor(np.exp(b))}.get(loss, b > 0)
+            rows = np.stack([rows, -rows], axis=2) if penalty == "row-l1" else rows
+            options = {"loss": loss, "penalty": penalty}
+            options |= {**OPTIONS.get(loss, {}), **OPTIONS.get(penalty, {})}
+            lam = None if penalty in ("non-negative", "simplex") else 0.3
+            found = pl.scale.solve(A, rows, lam, **options, client=cluster)
+            assert found.solved, options
         (modules,) = cluster.run(lambda: sorted(sys.modules)).values()
     assert "proxlearn.core.glm" in modules
     assert not {"torch", "bokeh", "rich", "typer", "matplotlib", "sklearn"} & set(modules)
+
+
+def count_arrivals():
+    """On a worker: count from now on how often a shared A is unpacked there."""
+    from proxlearn.scale import chunk
+
+    received, chunk.arrivals = chunk._arrived, []
+
+    def arrived(matrix):
+        chunk.arrivals.append(1)
+        return received(matrix)
+
+    chunk._arrived = arrived
+
+
+def arrivals():
+    from proxlearn.scale import chunk
+
+    return len(chunk.arrivals)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:chunks of .* problems take about")
+def test_a_shared_matrix_goes_to_each_worker_once():
+    """For arrays in memory and for Dask arrays, however many chunks there are."""
+    import dask.array as da
+
+    many = rng.standard_normal((4000, 20))
+    with connected(None, 2) as cluster:
+        cluster.run(count_arrivals)
+        pl.scale.solve(A, many, 1.0, chunk=100, client=cluster)
+        assert list(cluster.run(arrivals).values()) == [1, 1]
+        lazy = pl.scale.solve(A, da.from_array(many, chunks=(100, 20)), 1.0, client=cluster)
+        cluster.gather(cluster.compute(lazy.objective))
+        assert list(cluster.run(arrivals).values()) == [2, 2]

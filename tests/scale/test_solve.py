@@ -40,7 +40,13 @@ CASES = {
     "groups": (A, b[:7], {"lam": 2.0, "groups": np.arange(N) // 3, "penalty": "group-l1"}),
     "softmax": (A, b[:5] > 0, {"lam": 0.05, "classes": 2, "loss": "softmax"}),
     "simplex": (A, b[:5], {"penalty": "simplex"}),
-}
+    "sum at most": (A, b[:5] / 50, {"penalty": "simplex", "radius": LAM[:5], "at_most": True}),
+    "sparse groups": (
+        A, b[:7], {"lam": 2.0, "groups": np.arange(N) // 3, "penalty": "sparse-group-l1"}
+    ),
+    "targets": (A, b[:40].reshape(10, 4, M).swapaxes(1, 2), {"lam": 2.0, "penalty": "row-l1"}),
+    "own matrices, one b": (MANY[:9], b[:2].T, {"lam": 2.0, "penalty": "row-l1"}),
+}  # fmt: skip
 
 
 def same(one, other):
@@ -192,6 +198,10 @@ BAD = {
     "dtype": ((A, b, 1.0), {"dtype": "half"}, "unknown dtype 'half'"),
     "classes": ((A, b > 0, 1.0), {"loss": "softmax"}, "classes is missing"),
     "out": ((A, b, 1.0), {"out": "x"}, "expected a zarr group"),
+    "no targets": ((A, b, 1.0), {"penalty": "row-l1"}, r"A has shape .* and b \(41, 12\)"),
+    "targets": ((A, b[..., None], 1.0), {}, r"b has shape .* rows of a batch, \(B, m\)"),
+    "0 targets": ((A, np.ones((3, M, 0)), 1.0), {"penalty": "row-l1"}, "at least one row and"),
+    "one row": ((A, np.ones(M), 1.0), {"penalty": "row-l1"}, r"a column for each target"),
     "unknown sizes": ((A, da.from_array(b)[da.from_array(b[:, 0] > 0)], 1.0), {}, "unknown size"),
 }
 

@@ -21,6 +21,7 @@ from proxlearn.scale.source import read_source
 zarr = pytest.importorskip("zarr")
 
 shared = {"A": np.arange(12.0).reshape(3, 4) % 5, "b": np.arange(15.0).reshape(5, 3) % 4}
+targets = np.stack([shared["b"], shared["b"][::-1]], axis=2)
 LAYOUTS = {
     "shared A": {"kind": "lasso", **shared, "lam": np.linspace(0.1, 1, 5)},
     "one instance": {"kind": "lasso", "A": shared["A"], "b": shared["b"][1], "lam": 0.1},
@@ -31,6 +32,8 @@ LAYOUTS = {
     "weights": {"kind": "elastic-net", **shared, "lam": 0.1, "lam2": 1.0, "weights": np.ones(4)},
     "groups": {"kind": "group-lasso", **shared, "lam": 0.1, "groups": np.array([0, 0, 1, 1])},
     "softmax": {"kind": "softmax", **shared, "lam": 0.1, "classes": 4},
+    "sum at most": {"kind": "simplex-ls", "A": shared["A"], "b": shared["b"] / 99, "at_most": 1},
+    "targets": {"kind": "multitask-lasso", "A": shared["A"], "b": targets, "lam": 0.1},
     "sparse A": {"kind": "lasso", **shared, "A": csr_matrix(shared["A"]), "lam": 0.1},
 }
 LAYOUTS["A of type F"]["A"] = np.asfortranarray(LAYOUTS["A of type F"]["A"])

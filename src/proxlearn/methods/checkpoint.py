@@ -127,8 +127,8 @@ def load(path: str | os.PathLike[str]) -> Learned:
     """A learned optimizer from a file, or a shipped one by its name (see `proxlearn.zoo`)."""
     from proxlearn import zoo
 
+    check_weights(path)
     name = os.fspath(path)
-    check_weights(name)
     file = zoo.path(name) if zoo.has(name) else Path(name)
     tensors, metadata = read_tensors(file)
     card = read_card(name, metadata)

@@ -212,7 +212,8 @@ def to_matrix(name: str, value: Any, b: Any = None) -> Matrix:
 
 def _dense(name: str, value: Any) -> Matrix:
     """A dense array (m, n) or (B, m, n), validated."""
-    largest = kernel.largest_magnitude(value)  # NaN for what is no array of floats
+    # Not for subclasses: a masked array has numbers where it has none, a matrix other products.
+    largest = kernel.largest_magnitude(value) if type(value) is np.ndarray else math.nan
     if not largest < math.inf:
         value, largest = to_array(name, value), None
     shape = tuple(value.shape)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from proxlearn.errors import InputError
-from proxlearn.scale.chunk import FIELDS, Results, Settings, SharedMatrix, solve_chunk
+from proxlearn.scale.chunk import FIELDS, WHOLE, Results, Settings, SharedMatrix, solve_chunk
 from proxlearn.scale.cluster import Lost, run_each
 from proxlearn.scale.inputs import Problems, is_dask
 from proxlearn.scale.sizes import advise
@@ -103,8 +103,7 @@ def solve_lazily(
     A = shared.pop("A", None)
     if A is not None:
         A = _shared_matrix(A, problems.settings.dtype, client)
-    if "classes" in shared:
-        shared["classes"] = int(shared["classes"])
+    shared |= {name: int(shared[name]) for name in WHOLE if name in shared}
     solve = delayed(solve_part, pure=False)
     tasks = []
     for place, count in enumerate(sizes):

@@ -35,12 +35,16 @@ FIELDS: dict[str, str | None] = {
 }  # fmt: skip
 """What a solve of many problems returns, with its type; x has the precision of A."""
 
+MULTITASK = "multitask-lasso"
+"""The kind whose problems have several targets each: b (B, m, T), and x (B, n T) row by row."""
+
 KINDS = {
     ("squares", "l1"): "lasso",
     ("squares", "elastic-net"): "elastic-net",
     ("squares", "non-negative"): "nnls",
     ("squares", "simplex"): "simplex-ls",
     ("squares", "group-l1"): "group-lasso",
+    ("squares", "row-l1"): MULTITASK,
     ("squares", "sparse-group-l1"): "sparse-group-lasso",
     ("huber", "l1"): "huber",
     ("logistic", "l1"): "logistic",
@@ -50,11 +54,30 @@ KINDS = {
 """The kind of problem, by its loss and its penalty."""
 
 AXES = {"A": 3, "b": 2, "weights": 2, "groups": 2, "l1_weights": 2}
-AXES |= dict.fromkeys(["lam", "lam2", "delta", "radius", "classes", "l1_ratio"], 1)
+AXES |= dict.fromkeys(["lam", "lam2", "delta", "radius", "l1_ratio", "classes", "at_most"], 1)
 """Dimensions of an array that has an entry a problem; with one less it is shared by all."""
 
-SHARED = ("groups", "classes")
+
+def axes_of(kind: str) -> dict[str, int]:
+    """`AXES` for a kind of problem."""
+    return {**AXES, "b": 3} if kind == MULTITASK else AXES
+
+
+WHOLE = ("classes", "at_most")
+"""Whole numbers of the constructors."""
+
+SHARED = ("groups", *WHOLE)
 """Never one a problem."""
+
+
+def options_of(kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What problems of this kind need beside A, and what they may have too."""
+    needs, takes = ("b", *names.KINDS[kind].needs), names.KINDS[kind].takes
+    if kind == "softmax":
+        needs = (*needs, "classes")  # a chunk may lack some, and its x would be shorter
+    if kind == "simplex-ls":
+        takes = (*takes, "at_most")
+    return needs, takes
 
 
 @dataclass(frozen=True)
@@ -158,7 +181,9 @@ def _problem(settings: Settings, arrays: dict[str, Any]) -> Problem:
     A = arrays["A"]
     shared = A if isinstance(A, SharedMatrix) else SharedMatrix.of(A, settings.dtype)
     build = getattr(constructors, settings.kind.replace("-", "_"))
-    problem: Problem = build(shared.matrix, np.atleast_2d(arrays["b"]), **options)
+    b = np.asarray(arrays["b"])
+    many = b if b.ndim == axes_of(settings.kind)["b"] else b[None]
+    problem: Problem = build(shared.matrix, many, **options)
     return problem
 
 

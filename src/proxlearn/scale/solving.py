@@ -11,7 +11,7 @@ import numpy as np
 from proxlearn.core.glm import STATUSES
 from proxlearn.errors import InputError, needing_dask
 from proxlearn.scale.arrays import solve_lazily, solve_on_cluster, solve_on_threads
-from proxlearn.scale.chunk import Settings, kind_of
+from proxlearn.scale.chunk import MULTITASK, Settings, kind_of
 from proxlearn.scale.cluster import connected
 from proxlearn.scale.inputs import Problems
 from proxlearn.scale.sizes import advise, memory_of_thread
@@ -61,6 +61,7 @@ def solve(
     l1_ratio: Any = None,
     l1_weights: Any = None,
     radius: Any = None,
+    at_most: bool | None = None,
     classes: int | None = None,
     tol: float = 1e-6,
     max_iter: int = 1000,
@@ -83,19 +84,23 @@ def solve(
         group, or the path of one or of another input of ``proxlearn solve-batch``, holds all arrays
         of the problems; then `out` is needed.
     b : array (B, m) or DataArray
-        Targets or labels. A Dask array makes all answers Dask arrays with its chunks. The
+        Targets or labels; (B, m, T) for "row-l1". A Dask array makes all answers Dask arrays with
+        its chunks. The
         dimensions of a DataArray are those of the problems and the one that A and b share.
     lam, lam2, delta, l1_ratio, radius : number or array (B,)
         Numbers of the problems, as in `lasso`, `elastic_net`, `huber`, `sparse_group_lasso` and
         `simplex_ls`.
     loss : {"squares", "huber", "logistic", "poisson", "softmax"}
         What is minimised of A x.
-    penalty : {"l1", "elastic-net", "non-negative", "simplex", "group-l1", "sparse-group-l1"}
-        The convex term.
+    penalty : {"l1", "elastic-net", "non-negative", "simplex", "group-l1", "row-l1", \
+"sparse-group-l1"}
+        The convex term. "row-l1" is that of `multitask_lasso`: T targets a problem, x (B, n T).
     weights, l1_weights : array (n,) or (B, n), optional
         Weights of the coordinates in the penalty; `weights` of groups are (G,) or (B, G).
     groups : array (n,), optional
         The group of each coordinate, for "group-l1" and "sparse-group-l1".
+    at_most : bool, optional
+        For "simplex": whether the sum of x may also be smaller than the radius.
     classes : int, optional
         Number of classes, for "softmax".
     tol, max_iter
@@ -129,7 +134,7 @@ def solve(
     """
     options = {"lam": lam, "lam2": lam2, "weights": weights, "groups": groups}
     options |= {"delta": delta, "radius": radius, "classes": classes}
-    options |= {"l1_ratio": l1_ratio, "l1_weights": l1_weights}
+    options |= {"l1_ratio": l1_ratio, "l1_weights": l1_weights, "at_most": at_most}
     given = {name: value for name, value in options.items() if value is not None}
     settings = Settings(kind_of(loss, penalty), tol, max_iter, dtype)
     with needing_dask("pl.scale"):
@@ -143,6 +148,12 @@ def solve(
             raise InputError("out and sparse were given with arrays; expected a zarr group as A")
         if any(hasattr(value, "dims") for value in (A, b)):
             from proxlearn.scale.labelled import solve_labelled
+
+            if settings.kind == MULTITASK:
+                raise InputError(
+                    "penalty 'row-l1' was given with DataArrays, in which the dimension of the "
+                    "targets has no place; expected arrays of NumPy or Dask, such as b.data"
+                )
 
             def solve_flat(matrix: Any, rows: Any, flat: dict[str, Any]) -> Batch:
                 return _solve_arrays(settings, matrix, rows, flat, chunk, workers, client)

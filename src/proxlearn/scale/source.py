@@ -12,8 +12,8 @@ import scipy.sparse
 from proxlearn import names
 from proxlearn.errors import InputError, unknown
 from proxlearn.files import MOSTLY_EMPTY, Array
-from proxlearn.scale.chunk import AXES, SharedMatrix
-from proxlearn.scale.inputs import fitted, precision_of
+from proxlearn.scale.chunk import AXES, WHOLE, SharedMatrix, axes_of, options_of
+from proxlearn.scale.inputs import fitted, precision_of, width_of
 from proxlearn.scale.stores import Header, Store, open_npy, open_npz
 from proxlearn.scale.zarr_store import is_zarr, open_zarr
 
@@ -53,7 +53,8 @@ class Source:
     def width(self) -> int:
         """The length of x."""
         classes = self._whole("classes") if "classes" in {*self.headers, *self.numbers} else 1
-        return self.headers["A"].shape[-1] * classes
+        A, b = (self.headers[name].shape for name in ("A", "b"))
+        return width_of(self.kind, A, b, classes)
 
     @property
     def entries(self) -> int:
@@ -72,8 +73,7 @@ class Source:
         given: dict[str, Any] = dict(self.numbers)
         for name in self.headers.keys() - {"A"}:
             given[name] = self._slice(name, start, stop)
-        if "classes" in given:
-            given["classes"] = self._whole("classes")
+        given |= {name: self._whole(name) for name in WHOLE if name in given}
         return {**given, "A": self._matrix(start, stop, dtype)}
 
     def _whole(self, name: str) -> int:
@@ -105,7 +105,7 @@ class Source:
         if name in self.own:
             return self.store.read(name, start, stop)
         array = self.store.read(name, 0, None)
-        shared: Array = array[0] if array.ndim == AXES[name] else array
+        shared: Array = array[0] if array.ndim == axes_of(self.kind)[name] else array
         return shared
 
 
@@ -122,7 +122,7 @@ def read_source(path: Path, kind: str | None, numbers: dict[str, float]) -> Sour
     numbers = {**numbers, **{name: v for name, v in store.numbers.items() if AXES.get(name) == 1}}
     takes = _check_names(path, held, headers, numbers)
     used = {name: v for name, v in numbers.items() if name in takes and name not in headers}
-    count, own = fitted({name: header.shape for name, header in headers.items()}, f"{path}: ")
+    count, own = fitted(held, {name: header.shape for name, header in headers.items()}, f"{path}: ")
     return Source(store, held, count, own, headers, used, sparse)
 
 
@@ -166,16 +166,9 @@ def _check_names(
     """What the kind's constructor takes; refuses a file with less or more."""
     if kind not in names.KINDS:
         raise InputError(f"{path}: {unknown('kind of problem', kind, names.KINDS)}")
-    if kind == "multitask-lasso":
-        raise InputError(
-            f"{path} holds problems of several targets each; expected one target a problem: solve "
-            "these with proxlearn.solve(proxlearn.multitask_lasso(A, b, lam)), b of shape (B, m, T)"
-        )
-    needs = ("A", "b", *names.KINDS[kind].needs)
-    takes = (*needs, *names.KINDS[kind].takes)
-    if kind == "softmax":
-        needs = (*needs, "classes")  # a shard may lack some, and its x would be shorter
-    for name in needs:
+    needs, further = options_of(kind)
+    takes = tuple(dict.fromkeys(("A", *needs, *further)))
+    for name in ("A", *needs):
         if name not in headers and name not in numbers:
             held = ", ".join(headers) or "nothing"
             raise InputError(f"{path} holds {held}; '{kind}' needs {name} too")

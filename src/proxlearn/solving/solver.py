@@ -215,6 +215,8 @@ def _in_library(
     callback: "Callable[[Progress], None] | None", numpy: bool
 ) -> "Callable[[Progress], None] | None":
     """The callback, with NumPy arrays where the problem was made of those."""
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback is {callback!r}; expected a function of one argument, or None")
     if callback is None or not numpy:
         return callback
     call = callback
