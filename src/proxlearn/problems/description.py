@@ -82,8 +82,10 @@ class Separable:
 
     @property
     def uniform(self) -> tuple[float, float, float, float] | None:
-        """l1, l2, lower and upper of one instance, if all coordinates share them; no other bound
-        than 0."""
+        """l1, l2, lower and upper of one instance, if all coordinates share them.
+
+        None where they do not, and with other bounds than 0 from below.
+        """
         bounded = self.lower is not None or self.upper is not None
         if self.lam is None or self.weights is not None or (bounded and not self.nonnegative):
             return None
