@@ -105,6 +105,13 @@ def elastic_net(lam, lam2, w):
     )
 
 
+def positive(lam, lam2):
+    return (
+        lambda x: (lam * x + lam2 / 2 * x**2).sum(),
+        lambda v, p: np.maximum(v - p * lam, 0) / (1 + p * lam2),
+    )
+
+
 def box(low, high):
     return lambda x: 0.0, lambda v, p: np.clip(v, low, high)
 
@@ -217,6 +224,10 @@ def constrained(kind: str) -> Row:
         ),
         "box": lambda: (Problem(f, Box(*bounds)), box(low, high)),
         "nnls": lambda: (pl.nnls(A, b), box(0, np.inf)),
+        "non-negative": lambda: (
+            pl.elastic_net(A, b, 0.1, 0.2, nonnegative=True),
+            positive(0.1, 0.2),
+        ),
         "group": lambda: (pl.group_lasso(A, b, 0.4, GROUPS, weights=w), group_l1(0.4, w)),
         "sparse-group": lambda: (
             pl.sparse_group_lasso(A, b, 0.4, GROUPS, 0.3, weights=w),
@@ -234,7 +245,15 @@ BUILDERS: dict[str, Callable[[], Row]] = {
     **{f"{kind}-intercept": lambda k=kind: glm(k, True) for kind in GLMS},
     **{
         kind: lambda k=kind: constrained(k)
-        for kind in ("simplex", "sum-at-most", "box", "nnls", "group", "sparse-group")
+        for kind in (
+            "simplex",
+            "sum-at-most",
+            "box",
+            "nnls",
+            "non-negative",
+            "group",
+            "sparse-group",
+        )
     },
 }
 ROWS: dict[str, Callable[[], Row]] = {name: cache(build) for name, build in BUILDERS.items()}

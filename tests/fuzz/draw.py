@@ -57,10 +57,13 @@ def draw(seed: int, number: int) -> Instance:
     sparse = not own and rng.random() < 0.25
     numbers = parameters(rng, kind, A, b, n)
     tol = float(rng.choice(TOLERANCES[dtype]))
+    by_columns = bool(rng.random() < 0.5)  # single problems in this order have a way of their own
     text = f"{kind} B={B} own={own} m={m} n={n} {dtype} {defect} {scales} {sparse=} {tol=:g}"
+    text = f"{text} {by_columns=}"
 
     def build() -> pl.Problem:
-        given = scipy.sparse.csr_array(A[0]) if sparse else (A if own else A[0])
+        shared = np.asfortranarray(A[0]) if by_columns else A[0]
+        given = scipy.sparse.csr_array(A[0]) if sparse else (A if own else shared)
         return construct(kind, given, b if B > 1 else b[0], numbers)
 
     def plains() -> list[Plain]:
@@ -188,6 +191,14 @@ def construct(kind: str, A, b, p: dict) -> pl.Problem:
         return pl.sparse_group_lasso(A, b, p["lam"], p["groups"], 0.25, l1_weights=p["weights"])
     if kind == "multitask_lasso":
         return pl.multitask_lasso(A, np.stack([b, b[..., ::-1]], axis=-1), p["lam"])
+    if kind == "positive" and p["l1"] > 0 and isinstance(A, np.ndarray) and A.flags.f_contiguous:
+        more = {
+            "weights": None if p["weights"] is None else p["weights"] + 0.1,
+            "nonnegative": True,
+        }
+        if p["l2"] > 0:
+            return pl.elastic_net(A, b, p["l1"], p["l2"], **more)
+        return pl.lasso(A, b, p["l1"], **more)
     op = to_operator("A", A)
     f = pl.smooth.LeastSquares(op, to_rows("b", b, op.shape[0], op))
 

@@ -23,15 +23,16 @@ class Proxlearn:
 
     def lasso(self, X, y, lam, tol, intercept=False, positive=False, l2=0.0) -> Any:
         """A coefficient vector and an intercept."""
-        if intercept or positive:
+        if intercept:
             from proxlearn.sklearn import ElasticNet, Lasso
 
             alpha, ratio = (lam + l2) / len(y), lam / (lam + l2)
-            options = {"fit_intercept": intercept, "positive": positive, "tol": tol}
+            options = {"positive": positive, "tol": tol}
             model = ElasticNet(alpha, l1_ratio=ratio, **options) if l2 else Lasso(alpha, **options)
             model.fit(X, y)
             return model.coef_, model.intercept_
-        problem = pl.elastic_net(X, y, lam, l2) if l2 else pl.lasso(X, y, lam)
+        signs = {"nonnegative": positive}
+        problem = pl.elastic_net(X, y, lam, l2, **signs) if l2 else pl.lasso(X, y, lam, **signs)
         return pl.solve(problem, tol=tol).x, 0.0
 
     def logistic(self, X, y, lam, tol, intercept=False) -> Any:

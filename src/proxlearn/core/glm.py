@@ -11,19 +11,19 @@ falling multiples of the penalty. Arguments are taken as they are: whoever calls
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from proxlearn.core import kernel
+from proxlearn.core.answers import STATUSES, Answer, answer_of, collected
 from proxlearn.core.batches import active_sets_pay, solve_by_active_sets
-from proxlearn.core.losses import LOSSES
-from proxlearn.core.penalties import SEPARABLE, Groups, PenaltyKind, Simplex
+from proxlearn.core.describing import describe
+from proxlearn.core.penalties import Simplex
 from proxlearn.core.reduction import weighted_gram
 from proxlearn.core.scaling import is_moderate, moderate_rows
 from proxlearn.core.simplex import OnSimplex
@@ -43,121 +43,6 @@ Array = npt.NDArray[np.float64]
 __all__ = [
     "STATUSES", "Answer", "Glm", "Limits", "Part", "describe", "path_glm", "solve_glm", "solve_one",
 ]  # fmt: skip
-
-STATUSES = ("SOLVED", "MAX_ITER", "TIME_LIMIT", "NUMERICAL_ERROR")
-"""What the numbers in `Answer.status` stand for."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What the core found for B problems; a path of K values has arrays of (K, B, ...)."""
-
-    x: npt.NDArray[Any]
-    """(B, n), in the precision of A."""
-    intercept: Array
-    """(B,)"""
-    objective: Array
-    """(B,)"""
-    gap: Array
-    """An upper bound on F(x) - F*, (B,); infinite where none is known."""
-    status: npt.NDArray[np.int8]
-    """(B,), places in `STATUSES`."""
-    iterations: npt.NDArray[np.int64]
-    """Working sets, (B,)."""
-    passes: Array
-    """Products with all of A or A^T, (B,)."""
-
-    def __getitem__(self, k: int) -> "Answer":
-        """The answers for the k-th value of a path."""
-        return Answer(
-            self.x[k], self.intercept[k], self.objective[k], self.gap[k],
-            self.status[k], self.iterations[k], self.passes[k],
-        )  # fmt: skip
-
-    def __len__(self) -> int:
-        return len(self.objective)
-
-    def __iter__(self) -> "Iterator[Answer]":
-        return (self[k] for k in range(len(self)))
-
-
-def describe(
-    A: Any,
-    b: Any,
-    loss: str,
-    *,
-    l1: Any = 0.0,
-    l2: Any = 0.0,
-    lower: Any = -np.inf,
-    upper: Any = np.inf,
-    sample_weight: Any = None,
-    intercept: bool = False,
-    largest: float | None = None,
-    options: dict[str, Any] | None = None,
-    level: Any = 0.0,
-    groups: Any = None,
-    simplex: Simplex | None = None,
-) -> Glm:
-    """Bring arrays to the shapes and layouts that the core reads; A is copied only if it must be.
-
-    Parameters
-    ----------
-    A : array (m, n) or (B, m, n), or scipy sparse matrix (m, n)
-        Dense arrays of float32 and float64 in C or Fortran order are used in place.
-    b : array (m,) or (B, m)
-        Targets; labels 0 and 1 of "logistic", 0 to C-1 of "softmax"; counts >= 0 of "poisson".
-    loss : {"squares", "huber", "logistic", "poisson", "softmax"}
-        A name of `proxlearn.core.losses.LOSSES`.
-    l1, l2, lower, upper : numbers, (n,), or (B, n)
-    sample_weight : array (m,) or (B, m), optional
-        1 by default for "squares" and "huber", and 1/m for the others.
-    intercept : bool
-        Whether an unpenalised constant is added to the predictions.
-    largest : float, optional
-        The largest magnitude of A's entries, where it is known already.
-    options : dict of numbers or arrays (B,), optional
-        What else the loss takes.
-    level : number, (G,), or (B, G)
-        Multiplies the lengths of the groups, where there are some.
-    groups : Groups, or array (n,) of whole numbers, optional
-        The group of each coordinate, from 0 to G-1: the penalty is then
-        ``sum_j l1_j |x_j| + sum_g level_g |x_g|``, without l2 and bounds.
-    simplex : Simplex, optional
-        Says that x >= 0 and that the sum of x is `level`, or at most that.
-
-    Returns
-    -------
-    Glm
-        The problems, for `solve_glm` and `path_glm`.
-    """
-    A = A if kernel.is_matrix(A) else _layout(A)
-    kind = LOSSES[loss]
-    weights = _number_or_rows(sample_weight)
-    if weights is None:
-        weights = 1.0 / A.shape[-2] if kind.mean else 1.0
-    penalty: PenaltyKind = simplex or SEPARABLE
-    if groups is not None:
-        penalty = groups if isinstance(groups, Groups) else Groups(np.asarray(groups, np.intp))
-    return Glm(
-        A, kind.prepare(_rows(b)), loss, weights,
-        _number_or_rows(l1), _number_or_rows(l2),
-        _number_or_rows(lower), _number_or_rows(upper), intercept, largest,
-        {name: np.atleast_1d(options[name]) for name in options} if options else {},
-        penalty, _number_or_rows(level), getattr(penalty, "tasks", 1),
-    )  # fmt: skip
-
-
-def _rows(value: Any) -> Array:
-    """Vectors of float64 as rows, in C order."""
-    rows = np.ascontiguousarray(value, dtype=np.float64)
-    return rows[None] if rows.ndim == 1 else rows
-
-
-def _number_or_rows(value: Any) -> Any:
-    """A number as a float; vectors as rows."""
-    if value is None or type(value) is float:
-        return value
-    return float(value) if np.ndim(value) == 0 else _rows(value)
 
 
 def solve_glm(
@@ -213,7 +98,7 @@ def solve_glm(
         tame = glm if moderate.all() else replace(glm, b=np.where(moderate[:, None], glm.b, 0.0))
         if active_sets_pay(glm, solves):
             kept = {} if part is None else part.kept
-            answer = _answer(glm, *solve_by_active_sets(tame, limits, threads, _each, kept))
+            answer = answer_of(glm, *solve_by_active_sets(tame, limits, threads, _each, kept))
             _again(glm, answer, np.flatnonzero((answer.status < 0) | ~moderate), limits, until)
             return answer
         if not isinstance(glm.penalty, Simplex):
@@ -233,7 +118,7 @@ def solve_glm(
             single.lead(start, limits, until, steps)
         return single.solve(limits, until)
 
-    return _collect(glm, _each(one, glm.batch, threads))
+    return collected(glm, _each(one, glm.batch, threads))
 
 
 def _share_step(glm: Glm) -> bool:
@@ -325,7 +210,7 @@ def _solve_shared(
         last = middle if first.quadratic else x[:, first.n]
         x = x[:, : first.n]
         constant = last - _products(x, first.mean, part)
-    answer = _answer(glm, x, constant, numbers)
+    answer = answer_of(glm, x, constant, numbers)
     if first.reduced is not None:
         _again(glm, answer, np.flatnonzero(answer.status == 1), limits)
     return answer
@@ -373,7 +258,7 @@ def path_glm(
         parts[0][:, None] if alone else np.stack(parts, axis=1)
         for parts in zip(*by_problem, strict=True)
     )
-    return _answer(glm, x, constant, numbers)
+    return answer_of(glm, x, constant, numbers)
 
 
 def _row(x0: Any, i: int) -> Array | None:
@@ -383,22 +268,6 @@ def _row(x0: Any, i: int) -> Array | None:
     rows = np.atleast_2d(np.asarray(x0, dtype=np.float64))
     row: Array = rows[i if len(rows) > 1 else 0]
     return row
-
-
-def _layout(A: Any) -> Any:
-    if isinstance(A, np.ndarray):
-        if A.dtype not in (np.float32, np.float64):
-            A = A.astype(np.float64)
-        first = A if A.ndim == 2 else A[0]
-        good = first.flags.c_contiguous or first.flags.f_contiguous
-        return A if good else np.ascontiguousarray(A)
-    if not scipy.sparse.issparse(A):
-        return _layout(np.asarray(A))
-    A = A.tocsc()
-    if not A.has_canonical_format:
-        A = A.copy()
-        A.sum_duplicates()
-    return A
 
 
 def _each(one: Callable[[int], Any], batch: int, threads: int) -> list[Any]:
@@ -411,24 +280,3 @@ def _each(one: Callable[[int], Any], batch: int, threads: int) -> list[Any]:
         return list(pool.map(one, range(batch)))
     finally:
         pool.shutdown(cancel_futures=True)  # after Ctrl-C nothing new is begun
-
-
-def _answer(glm: Glm, x: Array, constant: Array, numbers: Array) -> Answer:
-    """Of arrays whose last axis in `numbers` is objective, gap, status, iterations and passes."""
-    objective, gap, status, iterations, passes = (numbers[..., i] for i in range(5))
-    precision = np.float32 if glm.A.dtype == np.float32 else np.float64
-    return Answer(
-        x.astype(precision, copy=False), constant, objective, gap,
-        status.astype(np.int8), iterations.astype(np.int64), passes,
-    )  # fmt: skip
-
-
-def _collect(glm: Glm, rows: list[tuple[Any, ...]]) -> Answer:
-    x, constant, objective, gap, status, iterations, passes = zip(*rows, strict=True)
-    precision = np.float32 if glm.A.dtype == np.float32 else np.float64
-    points = x[0][None] if len(x) == 1 else np.array(x)
-    return Answer(
-        points.astype(precision, copy=False),
-        np.array(constant), np.array(objective), np.array(gap),
-        np.array(status, dtype=np.int8), np.array(iterations), np.array(passes),
-    )  # fmt: skip

@@ -183,9 +183,8 @@ cdef void join_plain(Plain *p, Py_ssize_t count) noexcept nogil:
         p.member[i], p.column[i] = j, p.A + j * p.m
         memset(H + i * wide, 0, wide * sizeof(double))
     gram_of_columns(p.column, NULL, p.m, k, total, H, wide)
+    mirror(H, wide, k, total)
     for i in range(k, total):
-        for j in range(i):
-            H[j * wide + i] = H[i * wide + j]
         p.own[i] = p.state.c[i] = p.q[p.member[i]]
         p.l1s[i], p.l2s[i], p.either[i] = p.l1, p.l2, not p.nonnegative
         p.norms[i] = sqrt(H[i * wide + i])

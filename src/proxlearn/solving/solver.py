@@ -114,8 +114,9 @@ def solve(
     SOLVED: objective 2.625, gap ..., ... iterations, ... gradients
     """
     require_problem(problem)
-    usual = optimizer is AUTO and x0 is time_limit is engine is callback is None
-    if usual and problem.plain is not None and polish and not record and chosen_engine() == AUTO:
+    unset = x0 is None and time_limit is None and engine is None and callback is None
+    usual = unset and optimizer is AUTO and polish and not record
+    if usual and problem.plain is not None and chosen_engine() == AUTO:
         found = solve_plainly(problem.plain, tol, max_iter)
         if found is not None:
             return found

@@ -1,0 +1,109 @@
+"""Arrays in the shapes and layouts that the core reads."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from proxlearn.core import kernel
+from proxlearn.core.losses import LOSSES
+from proxlearn.core.penalties import SEPARABLE, Groups, PenaltyKind, Simplex
+from proxlearn.core.single import Glm
+
+Array = npt.NDArray[np.float64]
+
+
+def describe(
+    A: Any,
+    b: Any,
+    loss: str,
+    *,
+    l1: Any = 0.0,
+    l2: Any = 0.0,
+    lower: Any = -np.inf,
+    upper: Any = np.inf,
+    sample_weight: Any = None,
+    intercept: bool = False,
+    largest: float | None = None,
+    options: dict[str, Any] | None = None,
+    level: Any = 0.0,
+    groups: Any = None,
+    simplex: Simplex | None = None,
+) -> Glm:
+    """Bring arrays to the shapes and layouts that the core reads; A is copied only if it must be.
+
+    Parameters
+    ----------
+    A : array (m, n) or (B, m, n), or scipy sparse matrix (m, n)
+        Dense arrays of float32 and float64 in C or Fortran order are used in place.
+    b : array (m,) or (B, m)
+        Targets; labels 0 and 1 of "logistic", 0 to C-1 of "softmax"; counts >= 0 of "poisson".
+    loss : {"squares", "huber", "logistic", "poisson", "softmax"}
+        A name of `proxlearn.core.losses.LOSSES`.
+    l1, l2, lower, upper : numbers, (n,), or (B, n)
+    sample_weight : array (m,) or (B, m), optional
+        1 by default for "squares" and "huber", and 1/m for the others.
+    intercept : bool
+        Whether an unpenalised constant is added to the predictions.
+    largest : float, optional
+        The largest magnitude of A's entries, where it is known already.
+    options : dict of numbers or arrays (B,), optional
+        What else the loss takes.
+    level : number, (G,), or (B, G)
+        Multiplies the lengths of the groups, where there are some.
+    groups : Groups, or array (n,) of whole numbers, optional
+        The group of each coordinate, from 0 to G-1: the penalty is then
+        ``sum_j l1_j |x_j| + sum_g level_g |x_g|``, without l2 and bounds.
+    simplex : Simplex, optional
+        Says that x >= 0 and that the sum of x is `level`, or at most that.
+
+    Returns
+    -------
+    Glm
+        The problems, for `solve_glm` and `path_glm`.
+    """
+    A = A if kernel.is_matrix(A) else _layout(A)
+    kind = LOSSES[loss]
+    weights = _number_or_rows(sample_weight)
+    if weights is None:
+        weights = 1.0 / A.shape[-2] if kind.mean else 1.0
+    penalty: PenaltyKind = simplex or SEPARABLE
+    if groups is not None:
+        penalty = groups if isinstance(groups, Groups) else Groups(np.asarray(groups, np.intp))
+    return Glm(
+        A, kind.prepare(_rows(b)), loss, weights,
+        _number_or_rows(l1), _number_or_rows(l2),
+        _number_or_rows(lower), _number_or_rows(upper), intercept, largest,
+        {name: np.atleast_1d(options[name]) for name in options} if options else {},
+        penalty, _number_or_rows(level), getattr(penalty, "tasks", 1),
+    )  # fmt: skip
+
+
+def _rows(value: Any) -> Array:
+    """Vectors of float64 as rows, in C order."""
+    rows = np.ascontiguousarray(value, dtype=np.float64)
+    return rows[None] if rows.ndim == 1 else rows
+
+
+def _number_or_rows(value: Any) -> Any:
+    """A number as a float; vectors as rows."""
+    if value is None or type(value) is float:
+        return value
+    return float(value) if np.ndim(value) == 0 else _rows(value)
+
+
+def _layout(A: Any) -> Any:
+    if isinstance(A, np.ndarray):
+        if A.dtype not in (np.float32, np.float64):
+            A = A.astype(np.float64)
+        first = A if A.ndim == 2 else A[0]
+        good = first.flags.c_contiguous or first.flags.f_contiguous
+        return A if good else np.ascontiguousarray(A)
+    if not scipy.sparse.issparse(A):
+        return _layout(np.asarray(A))
+    A = A.tocsc()
+    if not A.has_canonical_format:
+        A = A.copy()
+        A.sum_duplicates()
+    return A
