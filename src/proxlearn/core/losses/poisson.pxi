@@ -7,19 +7,32 @@
 
 cdef extern from *:
     """
-/* exp(d) - 1 - d, to nearly all digits: a series near 0, where the terms cancel. */
+/* exp(d) - 1 - d for |d| < 1/2, where the terms cancel, as a series. */
 static inline double exp_remainder(double d) {
-    double p = 1.0 / 14;
-    for (int k = 13; k >= 3; k--) p = (1.0 + p * d) / k;
-    double near = 0.5 * d * d * (1.0 + p * d), far = fast_exp(d) - 1.0 - d;
-    return fabs(d) < 0.5 ? near : far;
+    double p = 1.1470745597729725e-11; /* 1/14!, 1/13!, ..., 1/2! */
+    p = p * d + 1.6059043836821613e-10;
+    p = p * d + 2.0876756987868099e-09;
+    p = p * d + 2.505210838544172e-08;
+    p = p * d + 2.755731922398589e-07;
+    p = p * d + 2.7557319223985893e-06;
+    p = p * d + 2.48015873015873e-05;
+    p = p * d + 0.0001984126984126984;
+    p = p * d + 0.001388888888888889;
+    p = p * d + 0.008333333333333333;
+    p = p * d + 0.041666666666666664;
+    p = p * d + 0.16666666666666666;
+    p = p * d + 0.5;
+    return (d * d) * p;
 }
 
-/* phi at z, for a count b and its logarithm; infinite where exp overflows. */
+/* phi at z, for a count b and its logarithm; infinite where exp overflows. It is b (exp(d) - 1 - d) with
+ * d = z - log b, unless exp(d) would be too large. */
 static inline double poisson(double z, double b, double log_b) {
     double d = z - log_b;
-    double near = b * exp_remainder(d < 40.0 ? d : 40.0), far = fast_exp(z) - b * (1.0 + d);
-    double value = b > 0.0 && d < 40.0 ? near : far;
+    int scaled = b > 0.0 && d < 40.0;
+    double e = fast_exp(scaled ? d : z);
+    double near = fabs(d) < 0.5 ? exp_remainder(d) : e - 1.0 - d;
+    double value = scaled ? b * near : e - b * (1.0 + d);
     return z > 709.0 ? INFINITY : value;
 }
 
@@ -48,19 +61,24 @@ static inline void poisson_state(const double *restrict s, const double *restric
     }
 }
 
+/* -phi*(v) where v + b = q = b + step. With t = step / b, log(q / b) = log(1 + t) keeps its digits near 0. */
+static inline double poisson_conjugate(double step, double b, double log_b) {
+    double q = b + step, t = b > 0.0 ? step / b : 2.0;
+    int close = fabs(t - 0.25) < 0.75; /* one comparison: two of them keep the loop from vector instructions */
+    double x = close ? 1.0 : q > 1e-300 ? q : 1e-300, y = log_mantissa(x);
+    double over = close ? t : y - 1.0, under = close ? 2.0 + t : y + 1.0;
+    double log_ratio = log_power(x) * 0.69314718055994530942 + twice_artanh(over / under);
+    return step - step * log_b - q * (close ? log_ratio : log_ratio - log_b);
+}
+
 /* Minus the sum of s_i phi*(v_i) where v_i + b_i = q_i = b_i + scale (mu_i - b_i). */
 static inline double poisson_dual(const double *restrict s, const double *restrict b,
                                   const double *restrict log_b, const double *restrict mu,
                                   double scale, long m) {
-    double total = 0.0, tiny = 1e-300;
+    double total = 0.0;
 #pragma omp simd reduction(+ : total)
-    for (long i = 0; i < m; i++) {
-        double step = scale * (mu[i] - b[i]), q = b[i] + step;
-        double far = fast_log(q > tiny ? q : tiny) - log_b[i];
-        double t = b[i] > 0.0 ? step / b[i] : 2.0; /* log(q / b) = log(1 + t) keeps its digits */
-        double near = twice_artanh(t > -0.5 && t < 1.0 ? t / (2.0 + t) : 0.0);
-        total += s[i] * (step - step * log_b[i] - q * (t > -0.5 && t < 1.0 ? near : far));
-    }
+    for (long i = 0; i < m; i++)
+        total += s[i] * poisson_conjugate(scale * (mu[i] - b[i]), b[i], log_b[i]);
     return total;
 }
     """
