@@ -192,13 +192,8 @@ class Experiment:
     """Instances at a time: what bounds the memory."""
     timed: bool = False
     """Times are the point: parts are not taken over from other experiments."""
-    certified: bool = True
-    """F* must be certified to 1e-12; else it is the best value seen, and its gap is reported."""
     levels: tuple[float, ...] = (1e-3, 1e-6)
     """Gaps to which the tables count."""
-    optimum_iterations: Mapping[str, int] = field(
-        default_factory=lambda: {"quick": 100_000, "paper": 100_000}
-    )
 
     def scale(self, name: str) -> Scale:
         """The sizes of 'quick' or 'paper'."""
