@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+import scipy.sparse
 import torch
 
 import proxlearn as pl
 from proxlearn.errors import InputError
 from proxlearn.evaluation import experiments
 from proxlearn.evaluation.experiments import record, runner, sources
-from proxlearn.evaluation.experiments.base import Scale, Setting, label
+from proxlearn.evaluation.experiments.base import FromData, Scale, Setting, digest, label
 from proxlearn.evaluation.experiments.sources import TRAINING_NOTE
 from proxlearn.evaluation.experiments.steps import (
     STEPPED,
@@ -248,3 +249,14 @@ def test_patches_in_the_units_of_the_training_are_the_same_problems():
     ratio = after.objective / before.objective
     torch.testing.assert_close(ratio, ratio[:1].expand(5))  # F is t^2 times what it was
     assert ((before.x != 0) == (after.x != 0)).all()
+
+
+def test_problems_of_the_same_size_with_other_numbers_have_another_key():
+    generator = torch.Generator().manual_seed(0)
+    A, b = torch.randn(6, 4, generator=generator), torch.randn(3, 6, generator=generator)
+    given = [(A, b, 0.1), (2 * A, b, 0.1), (A, 2 * b, 0.1), (A, b, 0.2)]
+    problems = [FromData(lambda data=data: pl.lasso(*data), "some") for data in given]
+    assert len({p.key() for p in problems}) == len(given)
+    assert problems[0].key() == FromData(lambda: pl.lasso(A, b, 0.1), "the same").key()
+    with pytest.raises(TypeError, match="a Sparse in a problem has no hash"):
+        digest(pl.lasso(scipy.sparse.csr_array(A.numpy()), b, 0.1))

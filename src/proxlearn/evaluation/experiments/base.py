@@ -134,12 +134,17 @@ def digest(obj: Any) -> str:
             found.update(part.detach().cpu().contiguous().numpy().tobytes())
         elif isinstance(part, Dense):
             add(part.A)
+        elif isinstance(part, Problem):
+            add(part.f)
+            add(part.r)
         elif is_dataclass(part):
             found.update(type(part).__name__.encode())
             for entry in fields(part):
                 add(getattr(part, entry.name))
-        else:
+        elif part is None or isinstance(part, (str, int, float)):
             found.update(repr(part).encode())
+        else:  # what it prints may not tell it from another
+            raise TypeError(f"a {type(part).__name__} in a problem has no hash; name its numbers")
 
     add(obj)
     return found.hexdigest()
