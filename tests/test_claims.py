@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from proxlearn.evaluation.report import claims, parquet, verdicts
+from proxlearn.evaluation import experiments
+from proxlearn.evaluation.report import claims, conclusions, parquet, verdicts
 from proxlearn.evaluation.report.counts import Count, Results, first_below
 from proxlearn.evaluation.report.verdicts import NO, ONLY, OPEN, PUBLISHED, RIGHT, YES
 
@@ -551,3 +552,79 @@ def test_a_verdict_names_preset_seeds_and_spread(tmp_path):
     found = only(tmp_path, "L2O-PA LASSO 1e-6")
     assert found.weights == "corrected: 1 seed; published: 3 seeds, 31 to 40"
     assert (found.verdict, found.ours) == (ONLY, "50; published preset: 35")
+
+
+def test_cifar10_is_judged_with_the_published_weights_beside_the_published_step(tmp_path):
+    curves = {
+        (RIGHT, "lowlambda-pa"): slope(1000),
+        (RIGHT, "fista"): slope(10),
+        (PUBLISHED, "fista"): slope(400),
+    }
+    write(tmp_path, "cifar10", curves)
+    assert [v.verdict for v in found_by(tmp_path, "CIFAR-10: FISTA")] == [NO, NO]
+    for seed, scale in enumerate((3.0, 2.0, 1000.0)):
+        curves[PUBLISHED, f"published-lowlambda-pa-{seed}"] = slope(scale)
+    write(tmp_path, "cifar10", curves)
+    early, late = found_by(tmp_path, "CIFAR-10: FISTA")
+    assert (early.verdict, late.verdict) == (ONLY, ONLY)
+    assert "is 40 (right step) and 0.12 (published step)" in early.note
+    # FISTA ends at 400/3000, and 1e-2 above that is 0.1447: 3/21 is below it, 400/2765 as well.
+    assert "with gaps to FISTA's best value as published: 21 against 2765" in late.note
+    assert early.weights == "corrected: 1 seed; published: 3 seeds, 201 to over 3000"
+
+
+def rising(times):
+    """A gap that falls for 10,000 iterations, and at the end rises."""
+    gap = np.linspace(1, 0.1, 10_001)
+    gap[-1] = times * gap[-2]
+    return gap
+
+
+@pytest.mark.parametrize(
+    ("seeds", "expected"), [((1, 1, 5), ONLY), ((1, 5, 5), NO), ((1.5,), ONLY), ((), NO)]
+)
+def test_stable_in_the_published_preset_is_the_median_of_its_seeds(tmp_path, seeds, expected):
+    wild = rising(100)
+    curves = {(RIGHT, f"lowlambda-{name}"): wild for name in ("pa", "l2o-dm", "rnnprop")}
+    for seed, times in enumerate(seeds):
+        curves[PUBLISHED, f"published-lowlambda-pa-{seed}"] = rising(times)
+    write(tmp_path, "cifar10", curves)
+    found = only(tmp_path, "CIFAR-10 stable")
+    assert found.verdict == expected
+    assert conclusions.LESS in found.note
+    assert ("published step: L2O-PA" in found.ours) == bool(seeds)
+    for name in ("l2o-dm", "rnnprop"):
+        curves[PUBLISHED, f"published-lowlambda-{name}-0"] = wild
+    write(tmp_path, "cifar10", curves)
+    assert conclusions.LESS not in only(tmp_path, "CIFAR-10 stable").note
+
+
+def test_patches_are_judged_in_both_presets_and_in_the_units_of_the_training(tmp_path):
+    curves = {
+        ("", "lasso-l2o-dm"): falling(None, 200),
+        ("", "lasso-rnnprop"): falling(90, 200, 1e-2),
+        ("", "lasso-pa"): falling(None, 200),
+        (conclusions.SCALED, "lasso-pa"): falling(50, 200),
+    }
+    write(tmp_path, "lasso-bsds", curves)
+    found = only(tmp_path, "BSDS500")
+    assert found.verdict == NO
+    assert found.note.endswith("in the units of the training on 2 of 2 instances")
+    assert conclusions.SCALED in [s.name for s in experiments.get("lasso-bsds").settings]
+    curves["", "published-lasso-pa-0"] = falling(100, 200)
+    curves["", "published-lasso-rnnprop-0"] = falling(None, 200)
+    write(tmp_path, "lasso-bsds", curves)
+    found = only(tmp_path, "BSDS500")
+    assert (found.verdict, found.weights) == (ONLY, "corrected: 1 seed; published: 1 seed")
+    assert "RNNprop 90; published preset: over 200" in found.ours
+
+
+def test_large_problems_are_judged_in_both_presets(tmp_path):
+    others = ("lasso-l2o-dm", "lasso-rnnprop", "ista", "adam", "adamhd")
+    curves = {("", name): falling(None, 300) for name in others}
+    curves |= {("", "lasso-pa"): falling(120, 300), ("", "fista"): falling(98, 300)}
+    curves["", "published-lasso-pa-0"] = falling(40, 300)
+    write(tmp_path, "lasso-large", curves)
+    found = only(tmp_path, "2500x5000")
+    assert found.verdict == ONLY
+    assert found.ours.startswith("L2O-PA 120; published preset: 40; L2O-DM over 300")

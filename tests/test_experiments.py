@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+import scipy.sparse
 import torch
 
 import proxlearn as pl
 from proxlearn.errors import InputError
 from proxlearn.evaluation import experiments
-from proxlearn.evaluation.experiments import record, runner
-from proxlearn.evaluation.experiments.base import Scale, Setting, label
-from proxlearn.evaluation.experiments.reference import best_value
+from proxlearn.evaluation.experiments import record, runner, sources
+from proxlearn.evaluation.experiments.base import FromData, Scale, Setting, digest, label
 from proxlearn.evaluation.experiments.sources import TRAINING_NOTE
 from proxlearn.evaluation.experiments.steps import (
     STEPPED,
@@ -236,15 +236,28 @@ def test_norms_need_a_rule_of_the_scheme():
         record.record_bias(LASSO.block(0, 1, 0), pl.optimizers.get("adam"), 3)
 
 
-def test_the_best_value_comes_close_and_its_bound_holds():
-    problem = LOGISTIC.block(0, 1, 0)
-    exact = pl.optimum(problem).item()
-    value, gap, fell = best_value(problem, 300)
-    assert 0 <= fell <= 1e-6 * exact  # nothing happens in the last of its rounds
-    assert -1e-12 <= value - exact <= 1e-6 * exact
-    assert value - gap <= exact + 1e-12
-    few, wide, _ = best_value(problem, 2)
-    assert few > exact
-    assert few - wide <= exact
-    with pytest.raises(InputError, match="one problem at a time"):
-        best_value(LASSO.block(0, 2, 0), 10)
+def test_patches_in_the_units_of_the_training_are_the_same_problems():
+    family = pl.families.GaussianLasso(m=30, n=40, nonzeros=4)
+    generator = torch.Generator().manual_seed(3)
+    A = 7 * torch.randn(12, 20, generator=generator, dtype=torch.float64)
+    b = torch.randn(5, 12, generator=generator, dtype=torch.float64)
+    problem = pl.lasso(A, b, 2.0)
+    changed = sources.in_units_of(family, problem)
+    usual = family.sample(64, 0).lipschitz().mean().item()
+    assert changed.lipschitz()[0].item() == pytest.approx(usual, rel=1e-3)
+    assert changed.r.lam.unique().tolist() == pytest.approx([family.lam])
+    before, after = pl.solve(problem), pl.solve(changed)
+    ratio = after.objective / before.objective
+    torch.testing.assert_close(ratio, ratio[:1].expand(5))  # F is t^2 times what it was
+    assert ((before.x != 0) == (after.x != 0)).all()
+
+
+def test_problems_of_the_same_size_with_other_numbers_have_another_key():
+    generator = torch.Generator().manual_seed(0)
+    A, b = torch.randn(6, 4, generator=generator), torch.randn(3, 6, generator=generator)
+    given = [(A, b, 0.1), (2 * A, b, 0.1), (A, 2 * b, 0.1), (A, b, 0.2)]
+    problems = [FromData(lambda data=data: pl.lasso(*data), "some") for data in given]
+    assert len({p.key() for p in problems}) == len(given)
+    assert problems[0].key() == FromData(lambda: pl.lasso(A, b, 0.1), "the same").key()
+    with pytest.raises(TypeError, match="a Sparse in a problem has no hash"):
+        digest(pl.lasso(scipy.sparse.csr_array(A.numpy()), b, 0.1))

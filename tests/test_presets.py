@@ -11,7 +11,7 @@ import torch
 import proxlearn as pl
 from proxlearn import zoo
 from proxlearn.evaluation import experiments, tuning
-from proxlearn.evaluation.experiments import methods, presets, runner, trainings
+from proxlearn.evaluation.experiments import methods, presets, runner, trainings, weights
 from proxlearn.evaluation.experiments.base import FromFamily, Setting
 from proxlearn.evaluation.experiments.presets import CORRECTED, PUBLISHED
 from proxlearn.evaluation.experiments.steps import published_step
@@ -22,10 +22,11 @@ from proxlearn.methods.optimizers import Adam
 from proxlearn.training.loop import Training
 from proxlearn.training.ranks import Ranks
 from proxlearn.training.recipes import RECIPES
-from proxlearn.training.snapshot import describe_config
+from proxlearn.training.snapshot import completed, describe_config
 from tiny_experiment import tiny
 
 SOURCE = Path(pl.__file__).parent
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 def test_a_preset_is_frozen():
@@ -201,6 +202,19 @@ def test_experiments_find_the_weights_of_a_preset_and_say_what_is_not_trained(
         methods.chosen(tiny(settings=(Setting("", problems, ("nothing",)),)), None)
 
 
+def test_the_committed_weights_are_found_without_a_setting(monkeypatch):
+    monkeypatch.delenv("PROXLEARN_WEIGHTS", raising=False)
+    committed = {f.stem for f in (DOCS / "results" / "weights").glob("*.safetensors")}
+    assert committed
+    assert committed <= set(TRAININGS)
+    for name in committed:
+        assert weights.find(name).is_file()
+        found = methods.get(name)
+        assert (found.card["name"], found.card["status"]) == (name, "finished")
+        config = json.loads(json.dumps(describe_config(TRAININGS[name].config)))
+        assert completed(found.card["config"]) == config
+
+
 def test_the_names_in_the_experiments_are_those_of_trainings():
     for name in experiments.NAMES:
         for optimizer in experiments.get(name).optimizers():
@@ -231,9 +245,6 @@ def test_a_rescaled_rule_is_the_same_on_its_training_problems_and_another_elsewh
     long = replace(family, m=250).sample(8, 5)
     short, longer = (r.rule.init(long, torch.zeros(8, 50)).step for r in (own, other))
     assert bool((longer > 1.5 * short).all())
-
-
-DOCS = Path(__file__).parents[1] / "docs"
 
 
 @pytest.mark.slow

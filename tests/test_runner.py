@@ -15,11 +15,11 @@ from proxlearn.errors import InputError
 from proxlearn.evaluation import experiments, tuning
 from proxlearn.evaluation.comparison import compare
 from proxlearn.evaluation.experiments import methods, record, runner
-from proxlearn.evaluation.experiments.base import FromData, Scale, Setting
+from proxlearn.evaluation.experiments.base import Scale, Setting
 from proxlearn.evaluation.experiments.cache import _code, fingerprint
 from proxlearn.evaluation.report import parquet
 from proxlearn.methods.checkpoint import Learned, build
-from tiny_experiment import LASSO, LOGISTIC, tiny
+from tiny_experiment import LASSO, tiny
 
 
 def files(folder):
@@ -269,20 +269,6 @@ def test_bad_options(tmp_path, options, message):
         runner.run(tiny(), **{"scale": "quick", "out": tmp_path, **options})
 
 
-def test_an_uncertified_optimum_is_said_to_be_one(tmp_path):
-    problems = FromData(lambda: LOGISTIC.block(0, 1, 0), "one logistic")
-    experiment = tiny(
-        settings=(Setting("", problems, ("ista",)),),
-        certified=False,
-        optimum_iterations={"quick": 3, "paper": 3},
-    )
-    outcome = runner.run(experiment, "quick", tmp_path)
-    card = json.loads(outcome.card.read_text())
-    assert "the best value seen" in card["optimum"]
-    assert card["count"] == 1  # there is but one
-    assert (parquet.read(outcome.rows)["gap"] >= 0).all()
-
-
 def run(command, capsys):
     code = main(command.split())
     captured = capsys.readouterr()
@@ -368,8 +354,6 @@ def test_rows_are_kept_only_where_they_belong_together(tmp_path):
     runner.run(tiny(), "quick", tmp_path)
     with pytest.raises(InputError, match="has iterations 30 and this one 20; make them equal"):
         runner.run(tiny(), "quick", tmp_path, optimizers=["ista"], iterations=20, keep=True)
-    with pytest.raises(InputError, match="depend on all of its methods"):
-        runner.run(tiny(certified=False), "quick", tmp_path, optimizers=["ista"], keep=True)
 
 
 @pytest.mark.slow

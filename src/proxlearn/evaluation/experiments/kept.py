@@ -18,19 +18,10 @@ SAME = ("scale", "seed", "count", "iterations")
 
 
 def earlier(folder: Path, experiment: Experiment) -> tuple[Any, dict[str, Any]] | None:
-    """Rows and card of the earlier run in a folder; None where there is none.
-
-    An experiment whose optimal values are not certified is refused: its gaps are distances to the
-    best value that any of its methods has seen.
-    """
+    """Rows and card of the earlier run in a folder; None where there is none."""
     rows, card = (folder / f"{experiment.name}.{kind}" for kind in ("parquet", "json"))
     if not (rows.is_file() and card.is_file()):
         return None
-    if not experiment.certified:
-        raise InputError(
-            f"the optimal values of {experiment.name} depend on all of its methods; run it "
-            "without --keep"
-        )
     found: dict[str, Any] = json.loads(card.read_text(encoding="utf-8"))
     return parquet.read(rows), found
 

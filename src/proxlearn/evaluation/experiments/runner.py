@@ -16,9 +16,8 @@ from proxlearn.errors import InputError, unknown
 from proxlearn.evaluation.comparison import optimum as certified_optimum
 from proxlearn.evaluation.experiments import NAMES, kept, methods
 from proxlearn.evaluation.experiments.base import Experiment, Setting
-from proxlearn.evaluation.experiments.cache import Cache, core_digest, fingerprint, source_digest
+from proxlearn.evaluation.experiments.cache import Cache, core_digest, fingerprint
 from proxlearn.evaluation.experiments.record import Arrays, record_bias, record_gap
-from proxlearn.evaluation.experiments.reference import best_value
 from proxlearn.evaluation.experiments.steps import published_step, stepped
 from proxlearn.evaluation.experiments.trainings import TRAININGS
 from proxlearn.evaluation.report import parquet
@@ -30,6 +29,8 @@ from proxlearn.watch import Watch, portion
 
 TOL = 1e-12
 """Relative gap to which F* is certified."""
+MOST = 100_000
+"""Iterations that this may take."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,6 @@ class _Job:
         self.size = replace(experiment.scale(scale), **self.asked)
         self.own = set(experiment.optimizers())
         self.settings = [s for s in experiment.settings if self.names(s) and not self.idle(s)]
-        self.worst = self.fell = 0.0
         self.counts: dict[str, int] = {}
 
     def names(self, setting: Setting) -> list[str]:
@@ -169,11 +169,6 @@ class _Job:
         F = np.concatenate([b["value"] for b in best])
         for values in objective.values():  # no gap is negative
             F = np.minimum(F, values.min(0))
-        relative = np.concatenate([b["gap"] for b in best]) / np.abs(F)
-        self.worst = max(self.worst, float(relative.max()))
-        if not self.experiment.certified:
-            fell = np.concatenate([b["fell"] for b in best]) / np.abs(F)
-            self.fell = max(self.fell, float(fell.max()))
         for name, parts in done.items():
             gap = (objective[name] - F) / np.maximum(np.abs(F), np.finfo(np.float64).tiny)
             spent, seconds = _join(parts, "gradients"), _total(parts)
@@ -206,7 +201,8 @@ class _Job:
     def card(self, given: Sequence[str] | None) -> dict[str, Any]:
         """What was run, for readers of the rows."""
         e = self.experiment
-        shown = ["b1", "b2"] if e.measure == "bias" else list(self.chosen)
+        gaps = e.measure == "gap"
+        shown = list(self.chosen) if gaps else ["b1", "b2"]
         command = f"proxlearn reproduce {e.name} --scale {self.scale}"
         command += f" --seed {self.seed}" if self.seed else ""
         command += "".join(f" --{name} {n}" for name, n in self.asked.items())
@@ -238,7 +234,7 @@ class _Job:
                 *self._value_notes(),
                 *methods.left_out(e, given, self.scale),
             ],
-            "optimum": self._optimum_note(),
+            "optimum": f"float64, certified to a relative gap of {TOL:g}" if gaps else None,
             "y": e.y,
         }  # fmt: skip
 
@@ -252,18 +248,6 @@ class _Job:
     def _value_notes(self) -> list[str]:
         found = [methods.notes(self.names(s), s.problems) for s in self.settings]
         return list(dict.fromkeys(line for lines in found for line in lines))
-
-    def _optimum_note(self) -> str | None:
-        if self.experiment.measure == "bias":
-            return None
-        if self.experiment.certified:
-            return f"float64, certified to a relative gap of {TOL:g}"
-        return (
-            "not certified: the best value seen in float64, by L-BFGS-B or by any of the methods. "
-            f"The last quarter of L-BFGS-B's iterations lowered it by {self.fell:.1e}, relatively, "
-            f"and a dual bound shows no more than that F* is at most {self.worst:.1e} lower. Gaps "
-            "are distances to the best value seen; to F* they are larger."
-        )
 
 
 @dataclass(frozen=True)
@@ -302,21 +286,14 @@ class _Block:
         return self.key(**more, **fingerprint(optimizer)), make
 
     def optimum(self) -> tuple[dict[str, Any], Callable[[], Arrays]]:
-        """Key and computation of F*, whatever the step: value and certified gap, (B,)."""
-        job = self.job
-        certified = job.experiment.certified
-        most = job.experiment.optimum_iterations[job.scale]
+        """Key and computation of F*, whatever the step: a value for each instance, (B,)."""
 
         def make() -> Arrays:
             problem = self.problem.to(torch.float64)
-            if certified:
-                value = certified_optimum(problem, TOL, most, watch=job.part()).cpu().numpy()
-                return {"value": value, "gap": TOL * np.abs(value)}
-            best = best_value(problem, most, self._told("optimum", most))
-            return {name: np.array([number]) for name, number in best._asdict().items()}
+            value = certified_optimum(problem, TOL, MOST, watch=self.job.part())
+            return {"value": value.cpu().numpy()}
 
-        code = {} if certified else {"code": source_digest(best_value.__module__)}
-        return self.key(measure="optimum", tol=TOL, most=most, certified=certified, **code), make
+        return self.key(measure="optimum", tol=TOL, most=MOST), make
 
     def _told(self, name: str, most: int) -> Callable[[int], None] | None:
         watch = self.job.part()

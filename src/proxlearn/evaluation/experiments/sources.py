@@ -1,12 +1,18 @@
 """The problems that experiments share."""
 
+import math
+from functools import cache
+
 import torch
 
 from proxlearn.evaluation.experiments.base import FromData, FromFamily
 from proxlearn.problems import datasets
 from proxlearn.problems.constructors import lasso, logistic, softmax
 from proxlearn.problems.ksvd import ksvd
+from proxlearn.problems.operators import Dense
+from proxlearn.problems.penalties import L1
 from proxlearn.problems.problem import Problem
+from proxlearn.problems.smooth import LeastSquares
 from proxlearn.training.families import GaussianLasso, GaussianLogistic
 
 LASSOS, LOGISTICS = "gaussian-lasso", "gaussian-logistic"
@@ -52,15 +58,32 @@ def _ionosphere() -> Problem:
     return logistic(datasets.standardise(A), b, 0.1)
 
 
+@cache
 def _patches() -> Problem:
     signals = datasets.bsds_patches(count=1000, size=8, seed=0)
     dictionary = ksvd(signals, atoms=128, sparsity=6, rounds=10, seed=0)
     return lasso(dictionary.atoms, signals, 0.5)
 
 
+def in_units_of(family: GaussianLasso, problem: Problem) -> Problem:
+    """LASSO problems with one A and one lambda in units where L and lambda are those of a family.
+
+    A is multiplied by s, b by t and lambda by s t: the minimiser is t/s times what it was, and
+    relative gaps stay what they are.
+    """
+    f, r = problem.f, problem.r
+    assert isinstance(f, LeastSquares)
+    assert isinstance(f.A, Dense)
+    assert isinstance(r, L1)
+    usual = float(family.sample(64, 0).lipschitz().mean())
+    s = math.sqrt(usual / float(problem.lipschitz()[0]))
+    t = family.lam / (s * float(r.lam[0]))
+    return lasso(s * f.A.A, t * f.b, family.lam)
+
+
 def _pictures(per_class: int) -> Problem:
     A, b = datasets.cifar10(per_class=per_class)
-    return softmax(datasets.standardise(A).to(torch.float32), b, 1e-4, classes=10)
+    return softmax((A / A.norm(dim=1, keepdim=True)).to(torch.float32), b, 1e-4, classes=10)
 
 
 SPAMBASE = FromData(
@@ -76,9 +99,14 @@ PATCHES = FromData(
     "LASSO 64x128: 8x8 patches of BSDS500 in a K-SVD dictionary of theirs, lambda 0.5, float64",
     LASSOS,
 )
+SCALED_PATCHES = FromData(
+    lambda: in_units_of(GaussianLasso(), _patches()),
+    "the same with A, b and lambda scaled such that L and lambda are those of the training",
+    LASSOS,
+)
 PICTURES = FromData(
-    lambda: _pictures(500), "CIFAR-10, 5000 standardised pictures, 10 classes, lambda 1e-4, float32"
+    lambda: _pictures(500), "CIFAR-10, 5000 pictures of norm 1, 10 classes, lambda 1e-4, float32"
 )
 FEWER_PICTURES = FromData(
-    lambda: _pictures(50), "CIFAR-10, 500 standardised pictures, 10 classes, lambda 1e-4, float32"
+    lambda: _pictures(50), "CIFAR-10, 500 pictures of norm 1, 10 classes, lambda 1e-4, float32"
 )

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 VARIABLE = "PROXLEARN_WEIGHTS"
-_OURS = Path(__file__).parents[3] / "docs" / "results" / "weights"
+_OURS = Path(__file__).parents[4] / "docs" / "results" / "weights"
 
 
 def folder() -> Path:

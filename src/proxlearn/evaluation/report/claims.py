@@ -7,6 +7,7 @@ without a level, is 1e-6 here, and every verdict that depends on it is given for
 it concludes without numbers is in `conclusions`, comparisons of methods are in `comparisons`.
 """
 
+import statistics
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -28,6 +29,8 @@ from proxlearn.evaluation.report.verdicts import (
     each,
     in_each_unit,
     joined,
+    median,
+    runs,
     trained,
     verdict,
     verdict_by_step,
@@ -226,16 +229,18 @@ def _ratio(other: Count, ours: Count) -> str:
 
 def _cifar_early(results: Results) -> Verdict:
     """What 25 iterations reach takes FISTA more than 1000."""
-    pa = results.curve("cifar10", RIGHT, "lowlambda-pa")
-    level = float(pa[25]) if pa is not None and len(pa) > 25 else None
+    seeds = {step: _after(results, found, 25) for step, found in _pictures(results).items()}
+    known = all(seeds.values())
 
     def count(step: str, name: str) -> Count:
         curve = results.curve("cifar10", step, name)
-        return Count(None, -1) if level is None else first_below(curve, level)
+        counts = [first_below(curve, level) for level in seeds[step]]
+        return median(counts or [Count(None, -1)])
 
     fista = {step: count(step, "fista") for step in STEPS}
     restarted = count(RIGHT, "fista-restart")
-    reached = "" if level is None else f"L2O-PA's gap after 25 iterations is {level:.2g}"
+    gaps = [f"{statistics.median(seeds[step]):.2g} ({step})" for step in STEPS if known]
+    reached = f"L2O-PA's gap after 25 iterations is {' and '.join(gaps)}" if known else ""
     return Verdict(
         "CIFAR-10: what L2O-PA reaches in 25 iterations takes FISTA more than 1000",
         "cifar10",
@@ -243,9 +248,19 @@ def _cifar_early(results: Results) -> Verdict:
         "; ".join(f"{step}: {found}" for step, found in fista.items()),
         str(restarted),
         verdict_by_step({step: found.at_least(1000) for step, found in fista.items()}),
-        "" if level is None else joined(against(Count(25, 25), restarted), reached),
-        "corrected: 1 seed" if level is not None else "",
+        joined(against(Count(25, 25), restarted), reached) if known else "",
+        str(trained(results, "cifar10", "lowlambda-pa", 1e-2)),
     )
+
+
+def _pictures(results: Results) -> dict[str, list[tuple[str, str]]]:
+    return runs(results, "cifar10", "lowlambda-pa")
+
+
+def _after(results: Results, found: list[tuple[str, str]], k: int) -> list[float]:
+    """The gap of every run after k iterations."""
+    curves = [results.curve("cifar10", *run) for run in found]
+    return [float(curve[k]) for curve in curves if len(curve) > k]
 
 
 def _cifar_late(results: Results) -> Verdict:
@@ -261,6 +276,21 @@ def _cifar_late(results: Results) -> Verdict:
         beside_fista(ours, fista),
         str(other),
         verdict_by_step({step: both(quick[step], fista[step].at_least(2500)) for step in STEPS}),
-        against(ours[RIGHT], other),
+        joined(against(ours[RIGHT], other), _from_fista(results)),
         str(trained(results, "cifar10", "lowlambda-pa", 1e-2)),
     )
+
+
+def _from_fista(results: Results) -> str:
+    """The same counts with gaps to the best value of FISTA as published, in words.
+
+    The paper does not say which optimal value it took, and FISTA's was at hand.
+    """
+    fista = results.curve("cifar10", PUBLISHED, "fista")
+    ours = [results.curve("cifar10", *run) for run in _pictures(results)[PUBLISHED]]
+    if fista is None or not ours:
+        return ""
+    best = fista.min()
+    level = 1e-2 * (1 + best) + best  # the gap to F* of what is 1e-2 above FISTA's best value
+    counts = median([first_below(curve, level) for curve in ours]), first_below(fista, level)
+    return "with gaps to FISTA's best value as published: {} against {}".format(*counts)

@@ -118,22 +118,33 @@ def trained(
     return Trained(*measured)
 
 
+def runs(results: Results, experiment: str, model: str) -> dict[str, list[tuple[str, str]]]:
+    """Setting and name of the runs that stand for a learned rule, with either step.
+
+    With p in units of 1/L these are the seeds of the corrected preset. With p in units of 1/||A||
+    they are the seeds of the published one; where none was run, our own weights in that unit;
+    where those were not run, the first stand for both.
+    """
+
+    def there(setting: str, *names: str) -> list[tuple[str, str]]:
+        found = [results.curve(experiment, setting, name) for name in names]
+        return [(setting, name) for name, c in zip(names, found, strict=True) if c is not None]
+
+    corrected = there(RIGHT, model, *(f"corrected-{model}-{seed}" for seed in SEEDS[1:]))
+    published = there(PUBLISHED, *(f"published-{model}-{seed}" for seed in SEEDS))
+    published = published or there(PUBLISHED, f"{model}-rescaled", model)[:1]
+    return {RIGHT: corrected or published, PUBLISHED: published or corrected}
+
+
 def in_each_unit(
     results: Results, experiment: str, optimizer: str, level: float
 ) -> dict[str, Count]:
-    """Iterations of a learned rule with its p in units of 1/L and, as published, of 1/||A||.
-
-    The second is the median over the seeds of the published preset; where none was run, our own
-    weights in that unit; where those were not run, the first stands for both.
-    """
-    found = trained(results, experiment, optimizer, level)
-    counts = found.by_preset
-    names = (f"{optimizer}-rescaled", optimizer)
-    others = [results.to(experiment, PUBLISHED, name, level) for name in names]
-    known = [count for count in others if count.measured]
-    if not found.published and known:
-        counts[PUBLISHED] = known[0]
-    return counts
+    """Iterations of a learned rule with its p in either unit, the median of its `runs`."""
+    unknown = [Count(None, -1)]
+    return {
+        step: median([results.to(experiment, *run, level) for run in found] or unknown)
+        for step, found in runs(results, experiment, optimizer).items()
+    }
 
 
 def median(counts: Sequence[Count]) -> Count:
