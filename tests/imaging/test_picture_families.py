@@ -53,11 +53,22 @@ def test_measurements_are_those_of_the_picture_up_to_noise(name):
     assert problem.f.value(x) <= 1e-9 * problem.f.value(torch.zeros_like(x))
 
 
-def test_batches_of_the_union_differ_in_kind():
-    kinds = {
-        type(families.Imaging().fixed(torch.Generator().manual_seed(s))).__name__ for s in range(40)
-    }
-    assert kinds == {"Deblur", "Mri", "Inpaint", "Tomography"}
+@pytest.mark.parametrize(
+    ("union", "expected"),
+    [
+        (families.Imaging(), {"Deblur", "Mri", "Inpaint", "Tomography"}),
+        (families.Invertible(), {"Deblur", "Mri", "Inpaint"}),
+    ],
+)
+def test_batches_of_the_union_differ_in_kind(union, expected):
+    drawn = [union.fixed(torch.Generator().manual_seed(s)) for s in range(40)]
+    assert {type(family).__name__ for family in drawn} == expected
+
+
+def test_the_invertible_families_have_proximal_operators():
+    for name in ("deblur", "mri", "inpaint", "tomography"):
+        problem = families.NAMES[name](size=16, wavelet="haar").sample(1, 0)
+        assert problem.f.has_proximal == (name != "tomography")
 
 
 @pytest.mark.slow
@@ -70,6 +81,19 @@ def test_a_short_training_lowers_the_validation_loss():
     scores = []
     pl.train(family, config, watch=lambda report: scores.append(report.validation))
     assert min(scores[6:]) < scores[0] - 0.05
+
+
+@pytest.mark.slow
+def test_a_short_training_finds_a_better_gamma():
+    """The rule starts from a formula for photographs; a first gamma that is far off is mended."""
+    family = families.Inpaint(size=16, wavelet="haar")
+    config = pl.TrainConfig(
+        rule="splitting", loss="log-certified-gap", score="certified-gap", steps=16, batch=4,
+        horizon=40, unroll=40, validation=4, validate_every=1, lr=2e-2, reference=50,
+    )  # fmt: skip
+    scores = []
+    pl.train(family, config, watch=lambda report: scores.append(report.validation))
+    assert min(scores[4:]) < scores[0] - 0.05
 
 
 WRONG = {

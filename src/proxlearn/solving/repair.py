@@ -41,9 +41,12 @@ SHARE = 0.1
 """All repairs of an instance together cost at most this part of its iterations, and one repair."""
 
 
-POWER = 8
-"""The k-th dual point has a weight of about k^(POWER - 1) in the mean of them."""
-MEAN_EVERY = 5
+POWER = 4
+"""The k-th dual point has a weight of about k^(POWER - 1) in the mean of them. On ten validation
+pictures of 64x64 behind masks and Fourier samples Douglas-Rachford needs 64 iterations (geometric
+mean) to a gap of 1e-3 with 4, 67 with 8 and 76 without the mean, with the best of four gammas for
+each (2026-11-18)."""
+MEAN_EVERY = 2
 """Iterations between looks at the bound of the mean."""
 
 
@@ -62,11 +65,10 @@ class DualAverage:
         """Takes in the dual points of iteration k = 1, 2, ..."""
         assert e.dual is not None
         if self.u is None or self.g is None:
-            self.u, self.g = e.dual.clone(), e.grad.clone()
+            self.u, self.g = e.dual, e.grad
             return
         weight = POWER / (k - 1 + POWER)
-        self.u.lerp_(e.dual, weight)
-        self.g.lerp_(e.grad, weight)
+        self.u, self.g = self.u.lerp(e.dual, weight), self.g.lerp(e.grad, weight)
 
     def bound(self, problem: Problem) -> Tensor:
         """The lower bound on F* that the mean proves, (b,)."""

@@ -16,6 +16,7 @@ from proxlearn.methods.checkpoint import Learned, weights
 from proxlearn.problems.batch import detach
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.tensors import check_device, start_point
+from proxlearn.solving.repair import DualAverage
 from proxlearn.solving.solver import solve
 from proxlearn.training import families, snapshot
 from proxlearn.training.config import TrainConfig
@@ -201,14 +202,18 @@ class Training:
         return state, (gap + self.config.floor).log().mean()
 
     def certified_segment(self, problem: Problem, state: Any) -> tuple[Any, Tensor]:
-        """Some iterations with a graph, and the mean of the logs of the certified gaps at x."""
-        logs = []
-        for _ in range(self.length()):
+        """Some iterations with a graph, and the mean of the logs of the certified gaps at x.
+
+        As in a solve, the mean of the segment's dual points may have the better bound.
+        """
+        logs, mean = [], DualAverage()
+        for k in range(1, self.length() + 1):
             state = self.optimizer.step(problem, state)
             assert state.at is not None
+            mean.add(k, state.at)
             upper = problem.upper_bound(state.at, state.x)
-            gap = (upper - problem.lower_bound(state.at)) / upper.detach()
-            logs.append((gap + self.config.floor).log())
+            lower = torch.maximum(problem.lower_bound(state.at), mean.bound(problem))
+            logs.append(((upper - lower) / upper.detach() + self.config.floor).log())
         return state, torch.stack(logs).mean()
 
     def update(self, loss: Tensor) -> bool:
@@ -250,8 +255,8 @@ class Training:
         """The score on a fixed set: the mean over iterations of log10 of the relative gap at x_k.
 
         The gap is averaged over the problems before the logarithm, or after it where the loss is
-        "log-gap": as the loss does. With the score "objective" it is log10 of the mean of F(y_k)
-        over problems and iterations, which orders weights as that mean does.
+        "log-gap" or "log-certified-gap": as the loss does. With the score "objective" it is log10
+        of the mean of F(y_k) over problems and iterations, which orders weights as that mean does.
         """
         if not self.ranks.first:
             return
@@ -290,18 +295,21 @@ class Training:
         """The validation score of one batch."""
         state, logs = self.optimizer.init(problem, start_point(problem, None)), []
         objectives = []
-        lower = torch.full_like(optimum, -torch.inf)
-        for _ in range(self.config.horizon):
+        lower, mean = torch.full_like(optimum, -torch.inf), DualAverage()
+        for k in range(1, self.config.horizon + 1):
             state = self.optimizer.step(problem, state)
             if self.config.score == "objective":
                 objectives.append(problem.objective(state.y).mean())
                 continue
             if self.config.score == "certified-gap":
+                mean.add(k, state.at)
                 lower = torch.fmax(lower, problem.lower_bound(state.at))
+                lower = torch.fmax(lower, mean.bound(problem))
             least = lower if self.config.score == "certified-gap" else optimum
             gap = (problem.objective(state.x) - least) / optimum
             gap = gap.nan_to_num(nan=10.0).clamp(1e-7, 10)
-            logs.append(gap.log10().mean() if self.config.loss == "log-gap" else gap.mean().log10())
+            each = self.config.loss in ("log-gap", "log-certified-gap")
+            logs.append(gap.log10().mean() if each else gap.mean().log10())
         if objectives:
             return float(torch.stack(objectives).mean().nan_to_num(nan=torch.inf).log10())
         return float(logs[-1] if self.config.score == "last-gap" else torch.stack(logs).mean())

@@ -45,16 +45,19 @@ SPLITTING = TrainConfig.pictures(
     rule="splitting",
     loss="log-certified-gap",
     floor=1e-4,
-    steps=150,
+    steps=130,
     batch=4,
     horizon=120,
-    warmup=40,
-    lr=1e-3,
+    unroll=120,
+    warmup=0,
+    lr=5e-3,
     score="certified-gap",
     validation_batches=6,
-    validate_every=15,
+    validate_every=13,
 )
-"""For Douglas-Rachford, whose rule has few weights; the certified gap chooses among them."""
+"""For Douglas-Rachford: its steps are never expansive, so that backpropagation goes through all
+iterations at once. In segments of 20 the rule learns what pays off within 20 iterations, and the
+validation worsened from -2.41 to -2.00 in 45 minibatches (2026-11-18)."""
 
 RECIPES: dict[str, tuple[Family, TrainConfig]] = {
     "lasso-pa": (GaussianLasso(), PAPER),

@@ -15,7 +15,7 @@ def stages(
     before: Any,
     title: str = "measured",
     *,
-    optimizers: tuple[str, ...] = ("fista-restart", "imaging"),
+    optimizers: tuple[str, ...] = ("fista-restart", "auto"),
     iterations: int = 20,
     tol: float = 1e-3,
     max_iter: int = 1000,
