@@ -82,7 +82,7 @@ class Separable:
 
     @property
     def uniform(self) -> tuple[float, float, float, float] | None:
-        """l1, l2, lower and upper of one instance, if all coordinates share them, and None where not."""
+        """l1, l2, lower and upper of one instance, if all coordinates share them; None if not."""
         lower = -np.inf
         if self.weights is not None or self.upper is not None:
             return None
