@@ -162,7 +162,7 @@ def inline_mathml(translator, node):
 def block_mathml(translator, node):
     """Write displayed mathematics as MathML; it scrolls by itself where the page is narrow."""
     formula = to_mathml(node.astext(), display="block")
-    translator.body.append(f'<div class="math">{formula}</div>\n')
+    translator.body.append(f'<div class="formula">{formula}</div>\n')
     raise SkipNode
 
 
