@@ -21,6 +21,8 @@ TESTS = (
     "tests/test_sklearn.py",
     "tests/test_files.py",
 )
+LEARNS = "tests/test_sklearn.py::test_a_dictionary_is_learned"
+"""Of these the one test that needs PyTorch: K-SVD."""
 NEEDED = ("pytest", "pytest-xdist", "hypothesis", "scikit-learn")
 
 
@@ -48,7 +50,7 @@ def check(version: str, python: str) -> bool:
     steps = [
         [*install, "--only-binary", ":all:", *NEEDED],
         [*install, *native, "."],
-        [str(inside), "-m", "pytest", "-q", "-m", "not slow", *TESTS],
+        [str(inside), "-m", "pytest", "-q", "-m", "not slow", "--deselect", LEARNS, *TESTS],
     ]
     return all(subprocess.run(step, cwd=ROOT).returncode == 0 for step in steps)
 
