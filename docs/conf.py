@@ -49,7 +49,9 @@ copybutton_prompt_text = r">>> |\.\.\. "
 copybutton_prompt_is_regexp = True
 copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"  # not what programs print
 napoleon_google_docstring = False
+napoleon_use_param = False  # words of a type, such as (m, n), are no references
 napoleon_use_rtype = False
+suppress_warnings = ["ref.python"]  # the m of a type (m, n) is no attribute of that name
 default_role = "code"
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
@@ -102,9 +104,9 @@ def _escaped(line: str) -> str:
 
 
 def _inside_block(out: list[str]) -> bool:
-    """True where the last line that is not blank belongs to an indented block."""
+    """True where the last line that is not blank belongs to an indented block, or announces one."""
     last = next((line for line in reversed(out) if line.strip()), "")
-    return last.startswith("    ")
+    return last.startswith("    ") or last.endswith("::")
 
 
 def _doctest(out: list[str]) -> bool:
@@ -160,7 +162,7 @@ def inline_mathml(translator, node):
 def block_mathml(translator, node):
     """Write displayed mathematics as MathML; it scrolls by itself where the page is narrow."""
     formula = to_mathml(node.astext(), display="block")
-    translator.body.append(f'<div class="math">{formula}</div>\n')
+    translator.body.append(f'<div class="formula">{formula}</div>\n')
     raise SkipNode
 
 

@@ -31,5 +31,6 @@ solution = pl.solve(pl.lasso(centred, y - y.mean(), lam=len(y) * model.alpha_), 
 print(solution)
 assert np.allclose(solution.x, model.coef_, atol=1e-3 * np.abs(model.coef_).max())
 
-plot_cv(model)
+figure, axes = plt.subplots(2, 1, figsize=(7, 6), sharex=True, layout="constrained")
+plot_cv(model, axes=axes)
 plt.show()

@@ -221,11 +221,18 @@ def _read_mtx(path: Path, key: str | None) -> Any:
                 f"{path} claims {rows} x {columns} with {entries} entries, so that nearly all rows "
                 f"or columns are empty; expected at most {MOSTLY_EMPTY} of these: leave them out"
             )
-        return scipy.io.mmread(path)
+        return _read_market(path)
     except (ValueError, OverflowError, UnicodeDecodeError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path} is not a MatrixMarket file ({one_line(error)})") from None
+
+
+def _read_market(path: Any) -> Any:
+    try:
+        return scipy.io.mmread(path, spmatrix=True)  # SciPy 1.18 warns where this is not said
+    except TypeError:  # SciPy before 1.15 does not know it
+        return scipy.io.mmread(path)
 
 
 _READERS: dict[str, Callable[[Path, str | None], Any]] = {

@@ -60,19 +60,12 @@ def test_gathered_columns_are_those_of_the_matrix(name):
 
 
 @over_rows
-def test_some_columns_are_an_operator(name):
+def test_column_norms_are_those_of_the_matrix(name):
     op, A = ROWS[name]()
-    index = torch.tensor([4, 0, 6, 2])
-    part, norms = op.columns(index), op.column_norms()
+    norms = op.column_norms()
     if name in ("linear-operator", "tensor-product"):
-        assert part is None
         assert norms is None
         return
-    x, r = gaussian(3, 4, seed=7), gaussian(3, op.shape[0], seed=8)
-    few = A[:, :, index].expand(3, -1, -1)
-    assert part.shape == (op.shape[0], 4)
-    torch.testing.assert_close(part.forward(x), (few @ x[:, :, None])[:, :, 0], **CLOSE)
-    torch.testing.assert_close(part.adjoint(r), (r[:, None] @ few)[:, 0], **CLOSE)
     torch.testing.assert_close(norms, A.square().sum(1).sqrt(), **CLOSE)
 
 

@@ -95,20 +95,6 @@ class Dense(Operator):
     def numbers(self) -> list[Tensor]:
         return [self.A if self.A.ndim == 3 else self.A[None]]
 
-    @cached_property
-    def single(self) -> Tensor:
-        """A in float32; where it is not already, a copy that is kept."""
-        return self.A.float()
-
-    @cached_property
-    def gram(self) -> Tensor:
-        """A^T A in float64, (n, n) or (B, n, n); computed once, then remembered."""
-        A = self.A.double()
-        return A.mT @ A
-
-    def columns(self, index: Tensor) -> "Dense":
-        return Dense(self.A[..., index])
-
     def column_norms(self) -> Tensor:
         # Divided by each column's largest entry: squares stay in the range of the dtype.
         scale = positive(self.A.abs().amax(-2, keepdim=True))

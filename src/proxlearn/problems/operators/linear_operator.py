@@ -123,10 +123,6 @@ class Operator(ABC):
         """The columns `index` (B, k) of every instance, (B, k, m); None where they are not kept."""
         return None
 
-    def columns(self, index: Tensor) -> "Operator | None":
-        """The columns `index` (k,) as an operator; None where columns are not kept."""
-        return None
-
     def column_norms(self) -> Tensor | None:
         """||a_j||, (batch, n); None where columns are not kept."""
         return None

@@ -44,17 +44,6 @@ class Sparse(Operator):
         columns[row, self.At.col_indices()[where]] = self.At.values()[where]
         return columns.reshape(*index.shape, self.shape[0])
 
-    def columns(self, index: Tensor) -> "Sparse":
-        row, where = self._entries_of(index)
-        places = torch.stack([self.At.col_indices()[where], row])
-        A = torch.sparse_coo_tensor(
-            places,
-            self.At.values()[where],
-            (self.shape[0], len(index)),
-            check_invariants=False,
-        )
-        return Sparse(A.coalesce())
-
     def column_norms(self) -> Tensor:
         every = torch.arange(self.shape[1], device=self.device)
         row, where = self._entries_of(every)

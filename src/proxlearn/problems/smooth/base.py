@@ -23,7 +23,7 @@ class Evaluation:
     grad: Tensor
     """grad f(point), (B, n)."""
     dual: Tensor | None = None
-    """For f(x) = phi(A x): u = grad phi(A point), grad = A^T u; what a dual certificate needs."""
+    """Where f(x) = phi(A x), u = grad phi(A point) with grad = A^T u: what a certificate needs."""
 
 
 @dataclass(frozen=True)
