@@ -294,3 +294,15 @@ def test_an_output_that_is_an_input_needs_force(tmp_path):
 def test_a_missing_folder_is_made(tmp_path):
     write_array(str(tmp_path / "new" / "deep" / "x.npy"), A)
     assert os.listdir(tmp_path / "new" / "deep") == ["x.npy"]
+
+
+def test_a_disk_that_takes_a_part_of_an_array_is_one_line(tmp_path):
+    resource = pytest.importorskip("resource", reason="Windows has no limits on the size of files")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        with pytest.raises(InputError, match="cannot be written: No space left on the disk"):
+            write_array(str(tmp_path / "x.npy"), np.ones(10_000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not os.listdir(tmp_path)

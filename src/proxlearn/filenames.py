@@ -137,4 +137,6 @@ def shown(path: str | Path) -> str:
 def reason(error: BaseException) -> str:
     """What an error of the operating system says, in one line and without the path."""
     text = getattr(error, "strerror", None) or str(error)
+    if "requested and" in text:  # how NumPy says that the system took a part of an array alone
+        text = f"No space left on the disk, or a limit ({text})"
     return " ".join(text.split()) or type(error).__name__

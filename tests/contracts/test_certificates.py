@@ -1,6 +1,8 @@
 """What SOLVED and `gap` promise at every scale, near 0, for one-sided constraints, in float32."""
 
 import functools
+from fractions import Fraction
+from operator import mul, sub
 
 import numpy as np
 import pytest
@@ -238,6 +240,30 @@ def test_unpenalised_columns_of_different_sizes_have_a_true_gap(kind, size):
     certificate = problem.certificate(tensor(point)[None])
     assert (certificate.objective > least + 1e-3 * least).all()  # the small column would help
     assert (certificate.gap >= certificate.objective - least - 1e-9 * least).all()
+
+
+def least_of_two_columns(A, b):
+    """The minimum of ||A x - b||^2 / 2, in fractions."""
+    first, second, target = ([Fraction(v) for v in row] for row in (*A.T.tolist(), b.tolist()))
+    dots = [[sum(map(mul, u, v)) for v in (first, second, target)] for u in (first, second)]
+    (p, q, c), (_, s, d) = dots
+    x = [(c * s - d * q) / (p * s - q * q), (p * d - q * c) / (p * s - q * q)]
+    return sum(v * v for v in target) / 2 - (c * x[0] + d * x[1]) / 2
+
+
+@pytest.mark.parametrize("large", [1e11, 1e12, 1e13, 1e14])
+@pytest.mark.parametrize("middle", [1e3, 1e5])
+def test_nearly_dependent_unpenalised_columns_have_a_true_gap_or_none(large, middle):
+    # The directions of the two columns differ by less than rounding of their largest entries, and
+    # along the difference F falls by more than the tolerance allows.
+    A = np.array([[1.0, 0.0, 0.0], [0.0, middle, 1e-3], [large, 3 * large, 0.0]])
+    b = np.array([1.0, 0.0, 100.0])
+    solution = solve(pl.lasso(A, b, 1e3, weights=[0.0, 0.0, 1.0]))
+    x = list(map(Fraction, solution.x.tolist()))
+    fitted = [sum(map(mul, map(Fraction, row), x)) for row in A.tolist()]
+    rest = map(sub, map(Fraction, b.tolist()), fitted)
+    above = sum(r * r for r in rest) / 2 - least_of_two_columns(A[:, :2], b)
+    assert above <= solution.gap.item() + 1e-13
 
 
 # ---- optima at or near 0 -------------------------------------------------------------------------

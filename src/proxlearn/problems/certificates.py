@@ -177,9 +177,9 @@ def balanced(problem: Problem, e: Evaluation) -> Evaluation:
         w = inverse @ (Z @ dual[:, :, None])
         dual = dual - (HZ.mT @ w)[:, :, 0]
     grad = f.pull(dual.reshape(e.dual.shape))
-    # What is left on a free coordinate is rounding, if it is small against what cancelled.
+    # What is left on a free coordinate is rounding, if it is small against the products in it.
     left = (Z @ dual[:, :, None])[:, :, 0].abs()
-    noise = 1e3 * torch.finfo(grad.dtype).eps * (Z.abs() @ u.abs()[:, :, None])[:, :, 0]
+    noise = 1e3 * torch.finfo(grad.dtype).eps * (Z.abs() @ dual.abs()[:, :, None])[:, :, 0]
     zero = torch.zeros_like(free)
     zero[:, index] = (left <= noise) & free[:, index]
     grad = torch.where(zero, torch.zeros_like(grad), grad)
