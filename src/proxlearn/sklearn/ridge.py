@@ -1,8 +1,8 @@
 """Problems with an l2 penalty alone and many coefficients.
 
 No coefficient of such a problem is zero, so that a working set would hold all columns. `solve` and
-`path` solve them by Newton's method with conjugate gradients (`newton_cg`), and leave all other
-problems to the core. Dense A with fewer rows than columns is reduced first: A = L Q^T with
+`path` solve them by L-BFGS (`quasi_newton`) and Newton's method with conjugate gradients
+(`newton_cg`), and leave all other problems to the core. Dense A with fewer rows than columns is reduced first: A = L Q^T with
 orthonormal columns in Q (n, m), and the solution is x = Q v, where v solves the problem of the
 m x m matrix L with the same penalty.
 """
