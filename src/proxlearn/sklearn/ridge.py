@@ -2,9 +2,9 @@
 
 No coefficient of such a problem is zero, so that a working set would hold all columns. `solve` and
 `path` solve them by L-BFGS (`quasi_newton`) and Newton's method with conjugate gradients
-(`newton_cg`), and leave all other problems to the core. Dense A with fewer rows than columns is reduced first: A = L Q^T with
-orthonormal columns in Q (n, m), and the solution is x = Q v, where v solves the problem of the
-m x m matrix L with the same penalty.
+(`newton_cg`), and leave all other problems to the core. Dense A with fewer rows than columns is
+reduced first: A = L Q^T with orthonormal columns in Q (n, m), and the solution is x = Q v, where v
+solves the problem of the m x m matrix L with the same penalty.
 """
 
 from collections.abc import Sequence
