@@ -40,7 +40,7 @@ That takes as long as about 15 steps with 10 classes of 61 columns, and 30 with 
 FIRST_SETTLED = 1e-3
 """How well the constants are known before L-BFGS begins, relative to the dual point.
 
-With classes of unequal size (w8a) this saves a quarter of the iterations at C = 0.01.
+With classes of unequal size (w8a, C = 0.01) 8 iterations are enough in place of 12.
 """
 
 LOOSEST = 0.1

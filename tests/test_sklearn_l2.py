@@ -1,0 +1,95 @@
+"""L-BFGS of problems with an l2 penalty alone: its memory, its paths, and Poisson's loss."""
+
+import numpy as np
+import pytest
+
+import proxlearn.sklearn as ours
+from proxlearn.sklearn import ridge
+from proxlearn.sklearn.design import Design
+from proxlearn.sklearn.quasi_newton import Memory, QuasiNewton, Reached
+from proxlearn.sklearn.smooth_losses import Logistic, Poisson
+
+
+def quadratic(n, seed=0):
+    """A Hessian, and a memory of more pairs of it than there are places."""
+    random = np.random.default_rng(seed)
+    root = random.standard_normal((n, n))
+    H = root @ root.T + np.eye(n)
+    memory, steps = Memory(n, 5), random.standard_normal((8, n))
+    for s in steps:
+        memory.keep(s, H @ s)
+    return H, memory, steps
+
+
+def test_the_memory_satisfies_the_secant_equation_of_the_last_step():
+    H, memory, steps = quadratic(12)
+    np.testing.assert_allclose(memory.product(H @ steps[-1]), steps[-1], rtol=1e-8)
+
+
+def test_the_product_is_that_of_bfgs_updates():
+    H, memory, steps = quadratic(7)
+    kept = steps[-5:]
+    last = H @ kept[-1]
+    inverse = np.eye(7) * (kept[-1] @ last) / (last @ last)
+    for s in kept:
+        y = H @ s
+        left = np.eye(7) - np.outer(s, y) / (s @ y)
+        inverse = left @ inverse @ left.T + np.outer(s, s) / (s @ y)
+    g = np.random.default_rng(3).standard_normal(7)
+    np.testing.assert_allclose(memory.product(g), inverse @ g, rtol=1e-8)
+
+
+def test_a_shifted_memory_is_that_of_the_shifted_hessian():
+    H, memory, steps = quadratic(9)
+    ridge_ = np.linspace(0.0, 3.0, 9)
+    memory.shift(ridge_)
+    changed = H @ steps[-1] + ridge_ * steps[-1]
+    np.testing.assert_allclose(memory.product(changed), steps[-1], rtol=1e-8)
+
+
+def test_looking_ahead_never_goes_up():
+    random = np.random.default_rng(0)
+    A, b = random.standard_normal((40, 6)), np.sign(random.standard_normal(40))
+    design, loss = Design(A, np.ones(40), True), Logistic(b, np.ones(40))
+    search, points = QuasiNewton(design, loss, 1), random.standard_normal((3, 1, 7))
+    for point in points:
+        Z = design.predict(point)
+        at = Reached(point, Z, loss.at(Z), 0, False)
+        found = search.look_ahead(at, 0.5)
+        before, after = (
+            loss.at(design.predict(p)).value + 0.25 * np.square(p[:, :6]).sum()
+            for p in (point, found.point)
+        )
+        assert after <= before
+        np.testing.assert_allclose(found.Z, design.predict(found.point), atol=1e-10)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_poisson_with_l2_alone_is_certified(monkeypatch, fit_intercept):
+    """The gap is at least the distance to the core's objective."""
+    random = np.random.default_rng(1)
+    X = random.standard_normal((80, 120)) + 2.0
+    y = random.poisson(np.exp(0.3 * X[:, 0] - 0.5)).astype(float)
+
+    def objective(model):
+        z = X @ model.coef_ + model.intercept_
+        return float(np.mean(np.exp(z) - y * z)) + 0.005 * float(np.square(model.coef_).sum())
+
+    options = {"alpha": 0.01, "fit_intercept": fit_intercept}
+    model = ours.PoissonRegressor(**options).fit(X, y)
+    monkeypatch.setattr(ridge, "MANY", {})
+    exact = ours.PoissonRegressor(**options, tol=1e-10).fit(X, y)
+    assert objective(model) - objective(exact) <= model.dual_gap_ + 1e-12
+
+
+def test_poissons_bound_is_its_value_at_balanced_means():
+    """Where the means are the counts, value and bound are 0; anywhere else the bound is below."""
+    b, s = np.array([0.0, 1.0, 4.0]), np.array([1.0, 2.0, 0.5])
+    loss = Poisson(b, s)
+    exact = loss.at(np.array([[-700.0, 0.0, np.log(4.0)]]))
+    assert abs(exact.value) < 1e-12
+    assert abs(loss.bound(exact)) < 1e-12
+    state = loss.at(np.zeros((1, 3)))
+    loss.balance(state)
+    assert abs(state.U.sum()) < 1e-12
+    assert loss.bound(state) <= state.value
