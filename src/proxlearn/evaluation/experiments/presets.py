@@ -107,8 +107,8 @@ CONVENTIONS = (
         "real data",
         "every feature has mean 0 and variance 1; a picture is divided by its norm",
         "the same",
-        "The paper says 'normalized'; the script standardises. Of CIFAR-10 the paper says that each "
-        "image was normalized, and no script has it.",
+        "The paper says 'normalized'; the script standardises. Of CIFAR-10 the paper says that "
+        "each image was normalized, and no script has it.",
         "optimizees/logistic_real_data.py, normalize_data",
     ),
     Convention(
