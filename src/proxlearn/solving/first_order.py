@@ -186,8 +186,10 @@ class _Run:
             self.grad_evals[self.working()] += self.look
         if due:
             lower = self._lower()
+            if self.repairs.applies:
+                lower = self._averaged(lower)
             if self.repairs.possible:
-                lower = self._repair(upper, self._averaged(lower))
+                lower = self._repair(upper, lower)
             self._end(self._verified(self._claimed(upper, lower) & ~self.ended), Status.SOLVED)
         self._record()
         if bool(self.ended.any()):
@@ -280,7 +282,7 @@ class _Run:
         if not len(local):
             return claimed
         where = self.index[local]
-        if self.repairs.possible and self.problem.dtype != torch.float64:
+        if self.repairs.applies and self.problem.dtype != torch.float64:
             bound = exact_bound(self.problem.select(local), select(self.state.at, local))
             self.lower[where] = torch.maximum(self.lower[where], bound)
             self.grad_evals[where] += 1  # at most: a product with A^T

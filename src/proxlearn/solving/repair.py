@@ -87,14 +87,14 @@ class Repairs:
 
     def __init__(self, problem: Problem, tol: float):
         f, r = problem.f, problem.r
-        self.possible = (
-            tol > 0
-            and isinstance(f, LeastSquares)
+        self.applies = (
+            isinstance(f, LeastSquares)
             and isinstance(r, L1)
             and r.free() is None
             and not f.A.explicit
             and f.A.shape[1] == problem.n
         )
+        self.possible = self.applies and tol > 0
         self.tol, self.problem = tol, problem
         self.next = torch.full((problem.batch,), FIRST, device=problem.device)
         self.spent = torch.zeros_like(self.next)
