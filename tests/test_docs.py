@@ -259,6 +259,16 @@ def test_what_is_said_of_convergence_quotes_the_rows():
     assert some < count - 1
     assert not np.isfinite(results.curve("lasso-bsds", "", "lasso-pa")[-1])
     assert arrived("lasso-bsds", "", "lasso") == (count, count)
+    scaled = "in the units of the training"
+    some, count = arrived("lasso-bsds", scaled, "lasso-pa")
+    assert f"the same weights solve {some} of the {count}" in said
+    counts = {
+        name: [results.to("lasso-bsds", scaled, name, level).value for level in (1e-2, 1e-6)]
+        for name in ("lasso-pa", "fista-restart")
+    }
+    pair = {name: " / ".join(map(str, found)) for name, found in counts.items()}
+    assert f"after {pair['lasso-pa']} iterations" in said
+    assert f"(FISTA with restart: {pair['fista-restart']})" in said
     some, count = arrived("cross", "right step", "lasso-pa")
     few, _ = arrived("cross", "right step", "lasso")
     assert f"on {some} of {count} problems and the compact rule `lasso` on {few}" in said

@@ -1,10 +1,13 @@
 """`auto` on real data: always solved, and for a fraction of what FISTA with restart costs."""
 
+import numpy as np
 import pytest
+import scipy.sparse
 import torch
 
 import proxlearn as pl
 from proxlearn.problems import datasets
+from proxlearn.sklearn import LogisticRegression
 
 PARTS = [0.5, 0.1, 0.01, 0.001]
 """Of lambda_max."""
@@ -35,3 +38,14 @@ def test_auto_is_always_solved_and_cheap(data_folder, monkeypatch):
     assert len(ratios) == 14
     assert torch.tensor(ratios).median() <= 0.35
     assert max(ratios) <= 1
+
+
+@pytest.mark.slow
+def test_columns_without_curvature_do_not_stop_a_logistic_regression(data_folder):
+    """On the way some columns of w8a have only samples that are classified with certainty."""
+    X = scipy.sparse.load_npz(data_folder / "wide" / "w8a_X.npz")
+    y = np.load(data_folder / "wide" / "w8a_y.npy")
+    model = LogisticRegression(C=1.0, l1_ratio=1.0).fit(X, y)
+    z = X @ model.coef_[0] + model.intercept_[0]
+    objective = np.logaddexp(0, np.where(y == y.max(), -z, z)).sum() + np.abs(model.coef_).sum()
+    assert model.dual_gap_ <= 1e-4 * objective

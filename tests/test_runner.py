@@ -362,5 +362,10 @@ def test_the_command_takes_the_methods_that_only_experiments_know(tmp_path, caps
     assert main(["reproduce", "lasso", "--optimizers", "published-adamhd", *folder]) == 0
     rows = parquet.read(tmp_path / "lasso.parquet")
     assert set(rows["optimizer"]) == {"published-adamhd"}
+    assert main(["reproduce", "logistic", "--optimizers", "logistic-pa-rescaled", *folder]) == 0
+    rows = parquet.read(tmp_path / "logistic.parquet")
+    assert set(rows["optimizer"]) == {"logistic-pa-rescaled"}
+    assert main(["reproduce", "logistic", "--optimizers", "nothing-rescaled", *folder]) == 2
+    assert "no checkpoint 'nothing'" in capsys.readouterr().err
     assert main(["reproduce", "lasso", "--optimizers", "published-adagrad", *folder]) == 2
     assert "unknown optimizer 'published-adagrad'" in capsys.readouterr().err

@@ -1,6 +1,5 @@
 """The estimators on the compiled core: what they import, copy, accept and return."""
 
-import dataclasses
 import subprocess
 import sys
 import textwrap
@@ -342,22 +341,6 @@ def test_cross_validation_with_l2_alone_and_many_columns(monkeypatch, layout, cl
     monkeypatch.setattr(ridge, "MANY", dict.fromkeys(ridge.LOSSES, 0))
     scores = ours.LogisticRegressionCV(**options, n_jobs=2).fit(layout(X), y).scores_
     np.testing.assert_allclose(scores, expected, rtol=1e-4)
-
-
-def test_a_stuck_solve_is_repeated_along_a_path(monkeypatch, breast_cancer):
-    """The core stands still where a column loses its curvature, as on w8a with C = 1."""
-    X, y = breast_cancer
-    expected = ours.LogisticRegression(l1_ratio=1.0).fit(X, y)
-    solved = ridge.solve_glm
-
-    def stuck(glm, *arguments, **options):
-        answer = solved(glm, *arguments, **options)
-        return dataclasses.replace(answer, x=0 * answer.x, status=answer.status + 1)
-
-    monkeypatch.setattr(ridge, "solve_glm", stuck)
-    model = ours.LogisticRegression(l1_ratio=1.0).fit(X, y)
-    np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-5)
-    assert model.dual_gap_ <= 1e-4 * 46
 
 
 def test_wide_non_negative_least_squares_has_the_smallest_sum():

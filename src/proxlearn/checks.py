@@ -228,7 +228,8 @@ def check_experiment(what: str, scale: str, out: str, optimizers: Sequence[str] 
         check_choice("experiment", what, names.EXPERIMENTS)
     check_choice("scale", scale, names.SCALES)
     if optimizers is not None:
-        check_optimizers(optimizers, *(n for n in optimizers if n.startswith(names.TRAINED)))
+        own = [n for n in optimizers if n.startswith(names.TRAINED) or n.endswith(names.RESCALED)]
+        check_optimizers(optimizers, *own)
     if what != "list":
         check_folder(out)
 

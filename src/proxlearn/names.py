@@ -144,5 +144,7 @@ EXPERIMENTS = (
 
 TRAINED = ("published-", "corrected-")
 """How the names of methods begin that only the experiments know, which check the rest of them."""
+RESCALED = "-rescaled"
+"""Ends the names of rules with p in units of 1/||A|| that were trained in units of 1/L."""
 SCALES = ("quick", "paper")
 """Sizes at which an experiment can be run."""

@@ -37,10 +37,11 @@ cdef double REUSE = 0.2  # A Hessian serves again while its models reduce the vi
 # Where most columns are in the solution, all of them join at once: their Gram matrix is needed anyway, and
 # one certificate ends the solve. That is foreseen where |c_j| is STRONG times l1_j for most columns. Measured
 # on 2026-11-18 (10,000 x 100, 4601 x 57, 569 x 30 and 351 x 33 at 0.01 and 0.001 of the largest lambda): 10 to 35%
-# less time than with growing working sets; 500 x 300 at 0.01, where 79% are strong, takes 30% more.
+# less time than with growing working sets; 500 x 300 at 0.01, with 79% strong, takes 30% more.
 cdef double STRONG = 4.0
 cdef double MOST_COLUMNS = 0.85
 cdef double TALL_GROWTH = 2.0  # New columns for each one of the support, where least squares has m >= n: up to 15% less time.
+cdef double LEAST_DAMPING = 1e-6  # of the largest curvature, which w8a needs; the next tries have 100 times as much
 
 
 cdef class Loop(Certified):
@@ -51,6 +52,7 @@ cdef class Loop(Certified):
     cdef double next_look   # when to look for Ctrl-C again
     cdef double spent       # passes over A before the next solve
     cdef Py_ssize_t led     # iterations of a start before the next solve
+    cdef double damping     # the least curvature of a sample in a model, as a part of the largest one
     cdef Descent descent
 
     def __cinit__(self, *args, **kwargs):
@@ -73,6 +75,7 @@ cdef class Loop(Certified):
     cdef int run(self, double tol, Py_ssize_t max_iter, double until, double anticipate) except -1 nogil:
         cdef double target = 0.0, outside, last = INFINITY
         cdef Py_ssize_t joined, stalled = 0, waited = 0
+        self.damping = 0.0
         self.bound, self.bounded = 0.0, False  # the losses and the penalty are never negative
         self.arrive(until)
         while True:
@@ -243,7 +246,7 @@ cdef class Loop(Certified):
                     self.A.gram(NULL if self.f.unit_weights or self.A.has_gram() else self.f.s, self.live, k, self.known, self.model.H, self.model.ld)
                 self.known = k
             else:
-                self.f.model_curvature(self.D)
+                self.f.damped_curvature(self.damping, self.D)
                 self.A.gram(self.D, self.live, k, 0, self.model.H, self.model.ld)
                 self.model.forget_factor()
             self.model.k = k
@@ -289,13 +292,25 @@ cdef class Loop(Certified):
                     self.x[self.A.index[p]] = self.v[p]
                 break
             if not self.line_search():
-                if not again:
+                if not again and not self.damp():
                     break
-                last = 0.0  # another try with the Hessian of this point
+                last, idle = 0.0, idle - 1  # another try with the Hessian of this point
                 continue
+            self.damping = 0.1 * self.damping if self.damping > LEAST_DAMPING else 0.0
             self.f.differentiate(self.z)
             self.A.correlate_working(self.f.u, self.g)
         return 0
+
+    cdef bint damp(self) noexcept nogil:
+        """Let the next models have more curvature; False where they have had the most.
+
+        A column whose samples are all classified with certainty has none, and the step becomes so
+        long that no part of it lowers F (w8a with an intercept and C = 1).
+        """
+        if not self.one_output or self.damping >= 1.0 or not self.model.slope() < 0.0:
+            return False
+        self.damping = max(LEAST_DAMPING, 100.0 * self.damping)
+        return True
 
     cdef bint line_search(self) noexcept nogil:
         """Go towards the model's minimiser as far as F falls; False where it does not."""

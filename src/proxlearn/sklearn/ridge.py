@@ -47,9 +47,6 @@ LARGE = {"poisson": 100_000}
 At 500 x 60 the core takes 0.6 ms and L-BFGS 1.0, at 10000 x 20 they take 4.3 and 1.9 (alpha 0.01).
 """
 
-STRONGER = np.geomspace(1e4, 1.0, 8)
-"""Multiples of the penalty by which a problem that is stuck is approached."""
-
 
 def solve(
     glm: Glm, x0: Any, limits: Limits, enough: float | None = None, threads: int = 1
@@ -61,8 +58,7 @@ def solve(
     """
     if not _suits(glm):
         start = automatic_start(glm) if x0 is None and glm.loss != "softmax" else None
-        answer = solve_glm(glm, x0, limits, threads, start=start)
-        return _along_a_path(glm, limits, answer) if _is_stuck(glm, answer, limits) else answer
+        return solve_glm(glm, x0, limits, threads, start=start)
     return _solve_all(glm, np.ones((1, glm.batch)), _loosened(limits, enough), x0, threads)[0]
 
 
@@ -74,25 +70,6 @@ def path(
         return list(path_glm(glm, factors, limits=limits, threads=threads))
     factors = np.broadcast_to(np.reshape(factors, (len(factors), -1)), (len(factors), glm.batch))
     return _solve_all(glm, factors, _loosened(limits, enough), None, threads)
-
-
-def _is_stuck(glm: Glm, answer: Answer, limits: Limits) -> bool:
-    """True where a single logistic regression with l1 ended before its limit and without a gap."""
-    if glm.batch > 1 or glm.loss != "logistic" or not np.all(np.ravel(glm.l1) > 0):
-        return False
-    return bool(answer.status[0] == 1 and answer.iterations[0] < limits.max_iter)
-
-
-def _along_a_path(glm: Glm, limits: Limits, stuck: Answer) -> Answer:
-    """The answer from solutions with stronger penalties; the one that is there if that fails, too.
-
-    A column whose samples are all classified with certainty on the way has no curvature, and no
-    Newton step is short enough then. Solutions with stronger penalties stay away from there: on
-    w8a with C from 1 to 1000 the core is stuck in most cases, and never after such a path.
-    """
-    last: Answer = path_glm(glm, STRONGER, limits=limits)[-1]
-    last = replace(last, iterations=last.iterations + stuck.iterations)
-    return last if last.status[0] == 0 else stuck
 
 
 def _loosened(limits: Limits, enough: float | None) -> Limits:

@@ -58,6 +58,17 @@ cdef class Loss:
         """D_i = s_i phi''(z_i) where the dual point was computed last."""
         pass
 
+    cdef void damped_curvature(self, double part, double *D) noexcept nogil:
+        """The curvature of a model, of every sample at least this part of the largest one."""
+        cdef Py_ssize_t i
+        cdef double most = 0.0
+        self.model_curvature(D)
+        if part > 0.0:
+            for i in range(self.m):
+                most = max(most, D[i])
+            for i in range(self.m):
+                D[i] = max(part * most, D[i])
+
     cdef void model_curvature(self, double *D) noexcept nogil:
         """The curvature that the second-order model uses, where it is not that of the loss."""
         self.curvature(D)

@@ -14,12 +14,12 @@ from proxlearn.evaluation import competitors, tuning
 from proxlearn.evaluation.experiments import weights
 from proxlearn.evaluation.experiments.base import Experiment, Problems
 from proxlearn.evaluation.experiments.presets import PUBLISHED
-from proxlearn.evaluation.experiments.steps import RESCALED
 from proxlearn.evaluation.experiments.trainings import TRAININGS
 from proxlearn.methods import optimizers as registry
 from proxlearn.methods.checkpoint import Learned, load
 from proxlearn.methods.optimizers import Adam, Optimizer
 from proxlearn.methods.rules.learned_rule import unit_step
+from proxlearn.names import RESCALED
 from proxlearn.training import families
 
 VALUES = {f"{PUBLISHED.name}-{name}": values for name, values in PUBLISHED.adam.items()}

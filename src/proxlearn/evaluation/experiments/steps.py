@@ -12,11 +12,10 @@ from torch import Tensor
 
 from proxlearn.errors import InputError
 from proxlearn.evaluation.experiments.base import Problems, Setting
+from proxlearn.names import RESCALED
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import Logistic, Softmax
 
-RESCALED = "-rescaled"
-"""Ends the names of rules with p in units of 1/||A|| that were trained in units of 1/L."""
 STEPPED = ("ista", "fista", "fista-restart")
 """Optimizers whose step the convention changes."""
 RIGHT, PUBLISHED = "right step", "published step"

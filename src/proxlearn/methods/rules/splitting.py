@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from proxlearn.checks import check_size
 from proxlearn.methods.rules.banded import band_curvatures, groups
-from proxlearn.methods.rules.learned import Learnable, uniform
+from proxlearn.methods.rules.learned_rule import Learnable, uniform
 from proxlearn.methods.scheme import State
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import Evaluation
