@@ -253,9 +253,9 @@ def band_curvatures(problem: Problem) -> tuple[Tensor, Tensor]:
 def bands_differ(problem: Problem) -> bool:
     """True where some band is flatter than others, which the rule makes use of.
 
-    Masks and Fourier samples are projections, all of whose curvatures are 0 or 1. There the rule
-    takes 1.3 to 1.5 times the iterations of FISTA with restart to a gap of 1e-3 at 128x128, and
-    behind blurs and projections along rays 0.13 to 0.24 (benchmarks/imaging.py, 2026-11-18).
+    Projections have curvatures 0 and 1 alone, and there the rule gains nothing over FISTA with
+    restart. Behind projections along rays, where bands differ, it takes 0.15 of its iterations to a
+    gap of 1e-3 at 128x128 (median of three, benchmarks/imaging.py, 2026-11-18).
     """
     typical = band_curvatures(problem)[1]
     return bool((typical < FLAT).any())
