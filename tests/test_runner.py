@@ -350,6 +350,15 @@ def test_rows_of_other_methods_are_kept_where_asked(tmp_path):
     assert len(again["optimizer"]) == len(after["optimizer"])
 
 
+def test_kept_rows_are_in_the_order_of_the_settings(tmp_path):
+    first, second = Setting("z", LASSO, ("ista",)), Setting("a", LASSO, ("fista-restart",))
+    runner.run(tiny(settings=(first,)), "quick", tmp_path)
+    both = tiny(settings=(first, second))
+    runner.run(both, "quick", tmp_path, optimizers=["fista-restart"], keep=True)
+    rows = parquet.read(tmp_path / "tiny.parquet")
+    assert list(dict.fromkeys(rows["setting"].tolist())) == ["z", "a"]
+
+
 def test_rows_are_kept_only_where_they_belong_together(tmp_path):
     runner.run(tiny(), "quick", tmp_path)
     with pytest.raises(InputError, match="has iterations 30 and this one 20; make them equal"):

@@ -78,6 +78,8 @@ def run(
     said = job.card(optimizers)
     if before is not None:
         parts += kept.parts(before[0], said)
+        order = [setting.name for setting in experiment.settings]
+        parts.sort(key=lambda columns: order.index(columns["setting"][0]))
         said = kept.joined(before[1], said, experiment)
     rows, card = folder / f"{experiment.name}.parquet", folder / f"{experiment.name}.json"
     parquet.save(parts, rows)
