@@ -15,7 +15,7 @@ five, the methods in turn.
 
 `formula` is the rule `imaging-splitting` before its training: Douglas-Rachford with a gamma by
 hand. `--harder` has wider blurs, fewer samples and drawn pictures than the training. `--peers` adds
-an iteration of FISTA as pyproximal has it (pip install pyproximal pylops) on the same operator.
+an iteration of FISTA as pyproximal has it on the same operator; it needs pyproximal and pylops.
 Optimizers may be files of weights, such as an L2O-PA of `proxlearn train imaging --rule pa`.
 """
 
