@@ -41,6 +41,7 @@ from proxlearn.sklearn import (
     SparseGroupLasso,
     SparseGroupLassoCV,
 )
+from versions import MIXED
 
 NEW_DEFAULTS = {"l1_ratios": (0.0,), "scoring": "accuracy", "use_legacy_attributes": False}
 """Arguments of LogisticRegressionCV whose defaults change in later versions of scikit-learn."""
@@ -197,7 +198,9 @@ def test_sparse_logistic_regression_on_breast_cancer(breast_cancer, l1_ratio):
     X, y = breast_cancer
     X = StandardScaler().fit_transform(X)
     options = {"C": 0.1, "l1_ratio": l1_ratio}
-    theirs = linear_model.LogisticRegression(**options, solver="saga", tol=1e-12, max_iter=50_000)
+    theirs = linear_model.LogisticRegression(
+        **options, **MIXED, solver="saga", tol=1e-12, max_iter=50_000
+    )
     same(LogisticRegression(**options, tol=1e-13).fit(X, y), theirs.fit(X, y))
 
 
@@ -225,7 +228,9 @@ def test_sparse_logistic_regression_on_digits():
     X, y = datasets.load_digits(n_class=3, return_X_y=True)
     X = X / 16
     options = {"C": 0.1, "l1_ratio": 1.0}
-    theirs = linear_model.LogisticRegression(**options, solver="saga", tol=1e-12, max_iter=50_000)
+    theirs = linear_model.LogisticRegression(
+        **options, **MIXED, solver="saga", tol=1e-12, max_iter=50_000
+    )
     same(LogisticRegression(**options, tol=1e-13).fit(X, y), theirs.fit(X, y))
 
 
@@ -287,7 +292,7 @@ def test_logistic_regression_cv_is_scikit_learns(breast_cancer):
     with warnings.catch_warnings():  # about defaults that change in later versions
         warnings.simplefilter("ignore", FutureWarning)
         theirs = linear_model.LogisticRegressionCV(
-            **options, l1_ratios=(0.0, 0.5), solver="saga", tol=1e-8, max_iter=20_000
+            **options, **MIXED, l1_ratios=(0.0, 0.5), solver="saga", tol=1e-8, max_iter=20_000
         ).fit(X, y)
     expected = theirs.scores_  # by class, and (folds, Cs, l1_ratios), before version 1.10
     expected = expected[1].swapaxes(1, 2) if isinstance(expected, dict) else expected

@@ -14,6 +14,7 @@ from sklearn.linear_model import ElasticNet, LogisticRegression
 from proxlearn.core import kernel
 from proxlearn.core.glm import Limits, Part, describe, path_glm, solve_glm
 from proxlearn.core.reduction import reduction, weighted_gram
+from versions import MIXED
 
 LAYOUTS = {
     "C": np.ascontiguousarray,
@@ -66,7 +67,7 @@ def test_logistic_is_certified_and_not_beaten(layout, intercept):
     lam = 0.02
     answer = solve_glm(describe(A, labels, "logistic", l1=lam, intercept=intercept))
     model = LogisticRegression(
-        l1_ratio=1.0, solver="saga", C=1 / (lam * 40), fit_intercept=intercept, tol=1e-7,
+        l1_ratio=1.0, **MIXED, solver="saga", C=1 / (lam * 40), fit_intercept=intercept, tol=1e-7,
         max_iter=20_000,
     ).fit(dense(A) - dense(A).mean(0) * intercept, labels)  # fmt: skip
 
