@@ -3,4 +3,4 @@
 from proxlearn.sklearn.cv_defaults import VERSION
 
 MIXED = {} if VERSION >= (1, 8) else {"penalty": "elasticnet"}
-"""What LogisticRegression of scikit-learn 1.7, the last one for Python 3.10, needs beside `l1_ratio`."""
+"""What LogisticRegression of scikit-learn 1.7, the last for Python 3.10, needs with `l1_ratio`."""
