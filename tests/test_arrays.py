@@ -10,9 +10,10 @@ from hypothesis.extra import numpy as hnp
 
 import proxlearn as pl
 from proxlearn.errors import InputError
-from proxlearn.problems.arrays import require_finite, to_operator, to_positive, to_rows, to_weights
+from proxlearn.problems.arrays import require_finite, to_operator
 from proxlearn.problems.operators import Dense, MatrixFree, Sparse
 from proxlearn.problems.tensors import start_point, to_tensor
+from proxlearn.problems.vectors import to_positive, to_rows, to_weights
 
 LIKE = Dense(torch.ones(3, 4, dtype=torch.float32))
 

@@ -9,7 +9,8 @@ import torch
 
 import proxlearn as pl
 from fuzz.plain import LONG, Plain
-from proxlearn.problems.arrays import to_operator, to_rows
+from proxlearn.problems.arrays import to_operator
+from proxlearn.problems.vectors import to_rows
 
 KINDS = (
     "lasso", "elastic_net", "nnls", "simplex_ls", "sum_at_most", "group_lasso",

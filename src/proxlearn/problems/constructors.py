@@ -12,19 +12,11 @@ import numpy as np
 
 from proxlearn.core import kernel
 from proxlearn.errors import InputError
-from proxlearn.problems.arrays import (
-    Matrix,
-    is_tensor,
-    to_matrix,
-    to_numpy,
-    to_positive,
-    to_rows,
-    to_tasks,
-    to_weights,
-)
+from proxlearn.problems.arrays import Matrix, is_tensor, to_matrix, to_numpy
 from proxlearn.problems.description import Grouped, LinearModel, OnSimplex, Separable
 from proxlearn.problems.grouping import penalised_groups
 from proxlearn.problems.problem import Problem
+from proxlearn.problems.vectors import to_positive, to_rows, to_tasks, to_weights
 
 if TYPE_CHECKING:
     from proxlearn.problems.penalties import Penalty
