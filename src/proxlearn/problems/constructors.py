@@ -13,8 +13,9 @@ import numpy as np
 from proxlearn.core import kernel
 from proxlearn.errors import InputError
 from proxlearn.problems.arrays import Matrix, is_tensor, to_matrix, to_numpy
-from proxlearn.problems.description import Grouped, LinearModel, OnSimplex, Separable
+from proxlearn.problems.description import LinearModel
 from proxlearn.problems.grouping import penalised_groups
+from proxlearn.problems.penalty_descriptions import Grouped, OnSimplex, Separable
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.vectors import to_positive, to_rows, to_tasks, to_weights
 
