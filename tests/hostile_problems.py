@@ -9,7 +9,7 @@ import torch
 from hypothesis import strategies as st
 
 from contracts.problem_table import box, elastic_net, l1, least_squares, logistic
-from proxlearn.problems.arrays import to_operator
+from proxlearn.problems.arrays import to_matrix
 from proxlearn.problems.penalties import (
     L1,
     AbsoluteDeviation,
@@ -244,7 +244,7 @@ def hostile(draw: st.DrawFn) -> Hostile:
     given, problem32 = LAYOUTS[layout](A[0] if B == 1 else A), dtype in ("float16", "float32")
 
     def build() -> Problem:
-        op = to_operator("A", given)
+        op = to_matrix("A", given).operator
         f = SMOOTH[smooth][0](op, to_rows("b", b, m, op))
         return Problem(f, PENALTIES[penalty][0](lam, f.n, op))
 

@@ -228,11 +228,6 @@ def _dense(name: str, value: Any) -> Matrix:
     return Matrix(value, shape[-2:], batch, largest is None and is_tensor(value), largest)
 
 
-def to_operator(name: str, value: Any) -> "Operator":
-    """The same for PyTorch."""
-    return to_matrix(name, value).operator
-
-
 def _sparse(name: str, value: Any) -> Any:
     """By columns, without duplicates, in float32 or float64; the caller's matrix stays as it is."""
     _require_matrix(name, value.shape)
