@@ -9,7 +9,7 @@ import torch
 from hypothesis import strategies as st
 
 from contracts.problem_table import box, elastic_net, l1, least_squares, logistic
-from proxlearn.problems.arrays import to_operator, to_positive, to_rows, to_weights
+from proxlearn.problems.arrays import to_matrix
 from proxlearn.problems.penalties import (
     L1,
     AbsoluteDeviation,
@@ -23,6 +23,7 @@ from proxlearn.problems.penalties import (
 )
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import Autograd, LeastSquares, Logistic, NoSmooth, Quadratic, Softmax
+from proxlearn.problems.vectors import to_positive, to_rows, to_weights
 
 C = 3
 EPS = np.finfo(np.float64).eps
@@ -243,7 +244,7 @@ def hostile(draw: st.DrawFn) -> Hostile:
     given, problem32 = LAYOUTS[layout](A[0] if B == 1 else A), dtype in ("float16", "float32")
 
     def build() -> Problem:
-        op = to_operator("A", given)
+        op = to_matrix("A", given).operator
         f = SMOOTH[smooth][0](op, to_rows("b", b, m, op))
         return Problem(f, PENALTIES[penalty][0](lam, f.n, op))
 

@@ -10,9 +10,10 @@ from hypothesis.extra import numpy as hnp
 
 import proxlearn as pl
 from proxlearn.errors import InputError
-from proxlearn.problems.arrays import require_finite, to_operator, to_positive, to_rows, to_weights
+from proxlearn.problems.arrays import require_finite, to_matrix
 from proxlearn.problems.operators import Dense, MatrixFree, Sparse
 from proxlearn.problems.tensors import start_point, to_tensor
+from proxlearn.problems.vectors import to_positive, to_rows, to_weights
 
 LIKE = Dense(torch.ones(3, 4, dtype=torch.float32))
 
@@ -94,19 +95,19 @@ def test_finite_check_counts():
 
 def test_operators_keep_their_kind():
     dense = np.eye(3)
-    assert isinstance(to_operator("A", dense), Dense)
-    assert isinstance(to_operator("A", sp.eye_array(3)), Sparse)
-    assert isinstance(to_operator("A", sp.linalg.aslinearoperator(dense)), MatrixFree)
-    assert to_operator("A", LIKE) is LIKE
-    assert to_operator("A", np.ones((5, 2, 3))).batch == 5
-    assert to_operator("A", np.ones((1, 2, 3))).batch == 1
+    assert isinstance(to_matrix("A", dense).operator, Dense)
+    assert isinstance(to_matrix("A", sp.eye_array(3)).operator, Sparse)
+    assert isinstance(to_matrix("A", sp.linalg.aslinearoperator(dense)).operator, MatrixFree)
+    assert to_matrix("A", LIKE).operator is LIKE
+    assert to_matrix("A", np.ones((5, 2, 3))).operator.batch == 5
+    assert to_matrix("A", np.ones((1, 2, 3))).operator.batch == 1
 
 
 @pytest.mark.parametrize(("given", "expected"), [("f4", "float32"), ("f8", "float64")])
 def test_precision_of_operators(given, expected):
     dense = np.eye(3, dtype=given)
     for A in (dense, sp.csr_array(dense), sp.linalg.aslinearoperator(dense)):
-        assert to_operator("A", A).dtype == getattr(torch, expected)
+        assert to_matrix("A", A).operator.dtype == getattr(torch, expected)
 
 
 def test_rows_numbers_and_weights_take_the_precision_of_A():

@@ -8,7 +8,7 @@ import torch
 from scipy.sparse.linalg import aslinearoperator
 from torch import Tensor
 
-from proxlearn.problems.arrays import to_operator
+from proxlearn.problems.arrays import to_matrix
 from proxlearn.problems.operators import Dense, MatrixFree, Operator
 
 
@@ -46,12 +46,12 @@ def torch_csr(A: Tensor) -> Tensor:
 BUILDERS: dict[str, Callable[[Tensor], Operator]] = {
     "dense": Dense,
     "one-of-one": lambda A: Dense(A[None]),
-    "scipy-csr": lambda A: to_operator("A", scipy.sparse.csr_matrix(A.numpy())),
-    "scipy-csc": lambda A: to_operator("A", scipy.sparse.csc_array(A.numpy())),
-    "scipy-coo": lambda A: to_operator("A", scipy.sparse.coo_array(A.numpy())),
-    "torch-csr": lambda A: to_operator("A", torch_csr(A)),
-    "torch-coo": lambda A: to_operator("A", A.to_sparse()),
-    "linear-operator": lambda A: to_operator("A", aslinearoperator(A.numpy())),
+    "scipy-csr": lambda A: to_matrix("A", scipy.sparse.csr_matrix(A.numpy())).operator,
+    "scipy-csc": lambda A: to_matrix("A", scipy.sparse.csc_array(A.numpy())).operator,
+    "scipy-coo": lambda A: to_matrix("A", scipy.sparse.coo_array(A.numpy())).operator,
+    "torch-csr": lambda A: to_matrix("A", torch_csr(A)).operator,
+    "torch-coo": lambda A: to_matrix("A", A.to_sparse()).operator,
+    "linear-operator": lambda A: to_matrix("A", aslinearoperator(A.numpy())).operator,
     "tensor-product": lambda A: MatrixFree(TensorProduct(A), tensors=True),
 }
 """An operator of one matrix (m, n) in float64."""

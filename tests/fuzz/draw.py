@@ -9,7 +9,8 @@ import torch
 
 import proxlearn as pl
 from fuzz.plain import LONG, Plain
-from proxlearn.problems.arrays import to_operator, to_rows
+from proxlearn.problems.arrays import to_matrix
+from proxlearn.problems.vectors import to_rows
 
 KINDS = (
     "lasso", "elastic_net", "nnls", "simplex_ls", "sum_at_most", "group_lasso",
@@ -199,7 +200,7 @@ def construct(kind: str, A, b, p: dict) -> pl.Problem:
         if p["l2"] > 0:
             return pl.elastic_net(A, b, p["l1"], p["l2"], **more)
         return pl.lasso(A, b, p["l1"], **more)
-    op = to_operator("A", A)
+    op = to_matrix("A", A).operator
     f = pl.smooth.LeastSquares(op, to_rows("b", b, op.shape[0], op))
 
     def row(values) -> torch.Tensor:

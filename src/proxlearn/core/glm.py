@@ -24,18 +24,10 @@ from proxlearn.core.answers import STATUSES, Answer, answer_of, collected
 from proxlearn.core.batches import active_sets_pay, solve_by_active_sets
 from proxlearn.core.describing import describe
 from proxlearn.core.penalties import Simplex
-from proxlearn.core.reduction import weighted_gram
+from proxlearn.core.reduction import Reductions, reductions_that_pay, weighted_gram
 from proxlearn.core.scaling import is_moderate, moderate_rows
 from proxlearn.core.simplex import OnSimplex
-from proxlearn.core.single import (
-    Glm,
-    Limits,
-    Part,
-    Reductions,
-    Single,
-    of_problem,
-    reductions_that_pay,
-)
+from proxlearn.core.single import Glm, Limits, Part, Single, of_problem
 from proxlearn.core.starts import Start
 
 Array = npt.NDArray[np.float64]

@@ -10,12 +10,16 @@ to the gap.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.linalg.blas import dtrsv
+
+if TYPE_CHECKING:
+    from proxlearn.core.single import Glm
 
 Array = npt.NDArray[np.float64]
 
@@ -104,3 +108,32 @@ def weighted_mean(A: Any, share: Array) -> Array:
     for first in range(0, len(share), ROWS):
         total += share[first : first + ROWS] @ A[first : first + ROWS].astype(np.float64)
     return total
+
+
+class Reductions:
+    """The reductions of the matrices of a `Glm`, each made once."""
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[int, bytes], tuple[Any, Reduction | None]] = {}
+
+    def of(self, A: Any, s: Array, mean: Array | None) -> Reduction | None:
+        """That of A with weights s; problems of a batch share A as the same array."""
+        key = A.ctypes.data, s.tobytes()
+        if key not in self.made:
+            self.made[key] = A, reduction(A, s, mean)
+        return self.made[key][1]
+
+
+def reductions_that_pay(glm: "Glm", solves: int) -> Reductions | None:
+    """Reductions where they pay: least squares with m >= 2 n, solved many times.
+
+    Only problems in which every coordinate is penalised use them.
+
+    The factor costs about as much as n/8 passes over A (a matrix product is that much faster
+    than a pass), and every pass then costs n/m of what it did.
+    """
+    A = glm.A
+    if not glm.kind.quadratic or scipy.sparse.issparse(A) or A.ndim != 2 or glm.tasks > 1:
+        return None
+    m, n = A.shape
+    return Reductions() if m >= 2 * n and 8 * solves > n else None

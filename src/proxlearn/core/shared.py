@@ -34,7 +34,7 @@ FIRST_NEW = 8
 
 @dataclass(frozen=True)
 class Shared:
-    """What `SharedProblems` of the core reads; see gram_active_set.h for the letters."""
+    """What `SharedProblems` of the core reads; see gram_factor.h for the letters."""
 
     H: Array
     columns: Array

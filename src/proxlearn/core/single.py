@@ -14,7 +14,7 @@ from proxlearn.core import kernel
 from proxlearn.core.dual_cone import strictly_feasible
 from proxlearn.core.losses import LOSSES, LossKind
 from proxlearn.core.penalties import SEPARABLE, PenaltyKind
-from proxlearn.core.reduction import Reduction, reduction, weighted_mean
+from proxlearn.core.reduction import Reduction, Reductions, weighted_mean
 from proxlearn.core.scaling import UNCHANGED, Scaling, is_moderate
 from proxlearn.core.starts import MOST, PATIENCE, Start
 
@@ -124,7 +124,7 @@ class Single:
         i: int,
         start: Array | None,
         factor: float = 1.0,
-        reductions: "Reductions | None" = None,
+        reductions: Reductions | None = None,
     ):
         A = glm.A
         if A.ndim == 3:
@@ -136,12 +136,7 @@ class Single:
         options = {name: of_problem(v, i) for name, v in glm.options.items()}
         self.single, self.units = A.dtype.itemsize == 4, UNCHANGED
         if not is_moderate(A, b, s, *rows, largest=glm.largest):
-            unit = penalty.unit if glm.tasks == 1 else np.asarray  # a row of x has one column of A
-            self.units, self.single = Scaling.choose(A, b, s, kind.scales, unit), False
-            A, b, s = self.units.scale_data(A, b, s)
-            self.units = self.units.repeated(self.copies)
-            if glm.tasks > 1:
-                self.units = replace(self.units, A=np.repeat(self.units.A, glm.tasks))
+            A, b, s = self._scale(A, b, s)
             rows = penalty.scale(self.units, rows)
             options = self.units.scale_options(options, kind.scaled_options)
         self.mean: Array | None = None
@@ -168,16 +163,32 @@ class Single:
             if reduced is not None:
                 self._reduce(reduced, b, start, factor)
                 return
-        loss = kind.compiled(b, s, **options)
-        r = penalty.compiled(self.width, self._numbers(factor))
+        self._make_solver(A, s, kind.compiled(b, s, **options), ones, start, factor)
+
+    def _scale(self, A: Any, b: Array, s: Any) -> tuple[Any, Array, Any]:
+        """Choose the units; A, b and the weights of the samples in them."""
+        glm = self.glm
+        unit = glm.penalty.unit if glm.tasks == 1 else np.asarray  # a row of x has one column of A
+        self.units, self.single = Scaling.choose(A, b, s, glm.kind.scales, unit), False
+        data = self.units.scale_data(A, b, s)
+        self.units = self.units.repeated(self.copies)
+        if glm.tasks > 1:
+            self.units = replace(self.units, A=np.repeat(self.units.A, glm.tasks))
+        return data
+
+    def _make_solver(
+        self, A: Any, s: Any, loss: Any, ones: bool, start: Array | None, factor: float
+    ) -> None:
+        """The compiled solver; with `ones` it has a column of ones for the intercept."""
+        r = self.penalty.compiled(self.width, self._numbers(factor))
         first = None if start is None else self._inward(start)
         data = _data(A, ones, self.mean)
-        data = data if glm.tasks == 1 else kernel.Tasks(data, glm.tasks)
-        if kind.copies is not None:
+        data = data if self.glm.tasks == 1 else kernel.Tasks(data, self.glm.tasks)
+        if self.glm.kind.copies is not None:
             data = kernel.Classes(data, self.copies)
         self.solver = kernel.Solver(data, loss, r, first)
         if self.quadratic and r.has_one_sided():
-            inward = strictly_feasible(A, s, rows, self.mean)
+            inward = strictly_feasible(A, s, self.rows, self.mean)
             if inward is not None:
                 self.solver.point_inside(inward)
 
@@ -300,35 +311,6 @@ class Single:
 def seconds_left(until: float) -> float:
     """Seconds until a time of `time.perf_counter`, which may be infinite."""
     return math.inf if until == math.inf else max(until - time.perf_counter(), 0.0)
-
-
-class Reductions:
-    """The reductions of the matrices of a `Glm`, each made once."""
-
-    def __init__(self) -> None:
-        self.made: dict[tuple[int, bytes], tuple[Any, Reduction | None]] = {}
-
-    def of(self, A: Any, s: Array, mean: Array | None) -> Reduction | None:
-        """That of A with weights s; problems of a batch share A as the same array."""
-        key = A.ctypes.data, s.tobytes()
-        if key not in self.made:
-            self.made[key] = A, reduction(A, s, mean)
-        return self.made[key][1]
-
-
-def reductions_that_pay(glm: Glm, solves: int) -> Reductions | None:
-    """Reductions where they pay: least squares with m >= 2 n, solved many times.
-
-    Only problems in which every coordinate is penalised use them.
-
-    The factor costs about as much as n/8 passes over A (a matrix product is that much faster
-    than a pass), and every pass then costs n/m of what it did.
-    """
-    A = glm.A
-    if not glm.kind.quadratic or scipy.sparse.issparse(A) or A.ndim != 2 or glm.tasks > 1:
-        return None
-    m, n = A.shape
-    return Reductions() if m >= 2 * n and 8 * solves > n else None
 
 
 def _data(A: Any, intercept: bool, mean: Array | None) -> Any:

@@ -28,7 +28,8 @@ from proxlearn.methods.rules.observed import Observed
 from proxlearn.methods.scheme import Coefficients, Scheme, View
 from proxlearn.problems.operators import Dense
 from proxlearn.problems.problem import Problem
-from proxlearn.solving.first_order import Progress, most_iterations
+from proxlearn.solving.first_order import Progress
+from proxlearn.solving.loop_methods import most_iterations
 from proxlearn.solving.solution import Status
 from proxlearn.solving.solver import solve
 from proxlearn.training import families

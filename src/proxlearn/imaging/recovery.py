@@ -13,13 +13,14 @@ from proxlearn.imaging.cosine import Cosine
 from proxlearn.imaging.products import as_operator
 from proxlearn.imaging.wavelets import Wavelet
 from proxlearn.names import WAVELETS
-from proxlearn.problems.arrays import is_tensor, to_array, to_numpy, to_positive
+from proxlearn.problems.arrays import is_tensor, to_array, to_numpy
 from proxlearn.problems.operators import Operator
 from proxlearn.problems.penalties import L1, ElasticNet, NonNegativeElasticNet, Penalty
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import LeastSquares
 from proxlearn.problems.tensors import as_tensor
 from proxlearn.problems.transform import Grid, size, to_grid
+from proxlearn.problems.vectors import to_positive
 
 BASES = (*WAVELETS, "dct")
 """Names of bases: wavelets, and the cosine transform."""

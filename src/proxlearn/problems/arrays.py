@@ -1,7 +1,8 @@
-"""Arrays of users are validated here and nowhere else, and stay what they are.
+"""Arrays of users, and A above all, are validated here, and stay what they are.
 
-NumPy arrays and SciPy matrices are checked without PyTorch; tensors stay tensors. Conversions from
-one library to the other are in `proxlearn.problems.tensors`.
+NumPy arrays and SciPy matrices are checked without PyTorch; tensors stay tensors. What goes with A,
+such as b and lam, is validated in `proxlearn.problems.vectors`. Conversions from one library to the
+other are in `proxlearn.problems.tensors`.
 """
 
 import math
@@ -73,7 +74,7 @@ def _precision(dtype: Any) -> Any:
 
 def require_finite(name: str, value: Any) -> Any:
     """The array itself, if it holds neither NaN nor infinity. One pass, and no copy."""
-    if not _all_finite(value):
+    if not all_finite(value):
         bad = int((~np.isfinite(to_numpy(value))).sum())
         raise InputError(
             f"{name} holds {bad} values that are NaN or infinite; "
@@ -82,13 +83,14 @@ def require_finite(name: str, value: Any) -> Any:
     return value
 
 
-def _all_finite(value: Any) -> bool:
+def all_finite(value: Any) -> bool:
+    """True where an array or tensor holds neither NaN nor infinity."""
     if 0 in value.shape:
         return True
     if is_tensor(value):
-        from proxlearn.problems.tensors import all_finite
+        from proxlearn.problems import tensors
 
-        return all_finite(value)
+        return tensors.all_finite(value)
     if math.isfinite(kernel.largest_magnitude(value)):
         return True
     return bool(np.isfinite(value.min()) and np.isfinite(value.max()))
@@ -168,7 +170,7 @@ class Matrix:
         with np.errstate(over="ignore"):
             values = self.values.astype(dtype)
         entries = values.data if scipy.sparse.issparse(values) else values
-        if not _all_finite(entries):
+        if not all_finite(entries):
             raise InputError(
                 f"{name} holds numbers that are infinite in {dtype}; "
                 "scale the problem, or solve it in float64"
@@ -226,11 +228,6 @@ def _dense(name: str, value: Any) -> Matrix:
     return Matrix(value, shape[-2:], batch, largest is None and is_tensor(value), largest)
 
 
-def to_operator(name: str, value: Any) -> "Operator":
-    """The same for PyTorch."""
-    return to_matrix(name, value).operator
-
-
 def _sparse(name: str, value: Any) -> Any:
     """By columns, without duplicates, in float32 or float64; the caller's matrix stays as it is."""
     _require_matrix(name, value.shape)
@@ -272,101 +269,3 @@ def _nonempty(name: str, A: Matrix) -> Matrix:
 def _require_nonempty(name: str, shape: tuple[int, int]) -> None:
     if 0 in shape:
         raise InputError(f"{name} has shape {shape}; expected at least one row and one column")
-
-
-def to_rows(name: str, value: Any, width: int, like: Any) -> Any:
-    """Rows (B, width) of a vector (width,) or of rows (B, width), in A's library and precision.
-
-    A is the matrix or the operator `like`.
-    """
-    like = like if type(like) is Matrix else to_matrix("A", like)
-    if kernel.is_finite_vector(value, width, like.dtype):
-        return value[None]
-    array = to_array(name, value)
-    given = tuple(array.shape)
-    if array.ndim == 1:
-        array = array[None]
-    if array.ndim != 2 or array.shape[1] != width or not len(array):
-        hint = "; is it transposed?" if array.ndim == 2 and array.shape[0] == width else ""
-        raise InputError(
-            f"{name} has shape {given}; expected ({width},) to match A with shape {like.shape}, "
-            f"or (B, {width}) for a batch{hint}"
-        )
-    return _as(name, array, like)
-
-
-def to_tasks(name: str, value: Any, like: Matrix) -> Any:
-    """Targets (B, m, T) of a matrix (m, T) or of (B, m, T), in A's library and precision."""
-    array, m = to_array(name, value), like.shape[0]
-    given = tuple(array.shape)
-    array = array[None] if array.ndim == 2 else array
-    if array.ndim != 3 or array.shape[1] != m or 0 in array.shape:
-        raise InputError(
-            f"{name} has shape {given}; expected ({m}, T), a column for each of T targets, to match"
-            f" A with shape {like.shape}, or (B, {m}, T) for a batch"
-        )
-    return _as(name, array, like)
-
-
-def _as(name: str, array: Any, like: Matrix) -> Any:
-    """The array in A's library, precision and place, if the precision can hold the numbers."""
-    if like.in_numpy and isinstance(array, np.ndarray) and array.dtype == like.dtype:
-        return array
-    with np.errstate(over="ignore"):
-        moved = like.cast(array)
-    if moved.dtype.itemsize != array.dtype.itemsize and not _all_finite(moved):
-        raise InputError(
-            f"{name} holds {float(abs(array).max()):g}, which is infinite in A's precision, "
-            f"{like.precision}; scale the problem, or give A in float64"
-        )
-    return moved
-
-
-def to_positive(name: str, value: Any, like: Any, at_least: float | None = None) -> Any:
-    """Positive numbers (B,) of a number or one number an instance, in A's library and precision."""
-    like = like if type(like) is Matrix else to_matrix("A", like)
-    if isinstance(value, float) and 0.0 < value < math.inf and like.dtype == np.float64:
-        return np.array([value])
-    try:
-        array = to_array(name, value)
-    except InputError:
-        array = np.array(np.nan)
-    array = array[None] if array.ndim == 0 else array
-    low = array <= 0 if at_least is None else array < at_least
-    if array.ndim != 1 or not len(array) or bool(low.any()) or bool((array != array).any()):
-        bound = "> 0" if at_least is None else f">= {at_least:g}"
-        given = " ".join(str(value).split())  # an array's text has several lines
-        given = given if len(given) <= 60 else f"{given[:57]}..."
-        raise InputError(f"{name} is {given}; expected a number {bound}, or one an instance (B,)")
-    moved = _as(name, array, like)
-    if at_least is None and bool((moved <= 0).any()):
-        raise InputError(
-            f"{name} is {float(array.min()):g}, which is 0 in A's precision, {like.precision}; "
-            "scale the problem, or give A in float64"
-        )
-    return moved
-
-
-def to_weights(name: str, value: Any, width: int, like: Any) -> Any:
-    """Non-negative weights (B, width) or (1, width), or None."""
-    if value is None:
-        return None
-    weights = to_rows(name, value, width, like)
-    if bool((weights < 0).any()):
-        raise InputError(f"{name} has negative entries; expected weights >= 0")
-    return weights
-
-
-def to_start(x0: Any, batch: int, n: int, precision: str) -> Any:
-    """A start (n,), (1, n) or (B, n) in a NumPy array of this precision, validated."""
-    start = to_array("x0", x0)
-    if tuple(start.shape) not in [(n,), (1, n), (batch, n)]:
-        raise InputError(f"x0 has shape {tuple(start.shape)}; expected ({n},) or ({batch}, {n})")
-    with np.errstate(over="ignore"):
-        start = to_numpy(start).astype(precision, copy=False)
-    if not _all_finite(start):
-        raise InputError(
-            f"x0 holds numbers that are infinite in the problem's precision, {precision}; "
-            "scale it, or solve the problem in float64"
-        )
-    return start

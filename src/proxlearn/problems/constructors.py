@@ -3,32 +3,24 @@
 Every constructor takes NumPy arrays, tensors, scipy sparse matrices or matvec objects for A, one
 problem or a batch: A (m, n) is shared by the instances, A (B, m, n) gives each its own; b is (m,)
 or (B, m); numbers such as lam are one for all or (B,). The precision is that of A. The answers of a
-problem are tensors where A or b is a tensor, and NumPy arrays elsewhere.
+problem are tensors where A or b is a tensor, and NumPy arrays elsewhere. The constructors of
+penalties for groups are written in `proxlearn.problems.group_constructors`; all are found here.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from proxlearn.core import kernel
 from proxlearn.errors import InputError
-from proxlearn.problems.arrays import (
-    Matrix,
-    is_tensor,
-    to_matrix,
-    to_numpy,
-    to_positive,
-    to_rows,
-    to_tasks,
-    to_weights,
-)
-from proxlearn.problems.description import Grouped, LinearModel, OnSimplex, Separable
-from proxlearn.problems.grouping import penalised_groups
+from proxlearn.problems.arrays import Matrix, to_matrix, to_numpy
+from proxlearn.problems.group_constructors import group_lasso as group_lasso
+from proxlearn.problems.group_constructors import multitask_lasso as multitask_lasso
+from proxlearn.problems.group_constructors import sparse_group_lasso as sparse_group_lasso
+from proxlearn.problems.linear_problem import linear_problem
+from proxlearn.problems.penalty_descriptions import OnSimplex, Separable
 from proxlearn.problems.problem import Problem
-
-if TYPE_CHECKING:
-    from proxlearn.problems.penalties import Penalty
-    from proxlearn.problems.smooth import Smooth
+from proxlearn.problems.vectors import to_positive, to_rows, to_weights
 
 MANY_CLASSES = 1000
 """More classes than ten a row and this are taken for labels that were not encoded."""
@@ -69,7 +61,7 @@ def lasso(A: Any, b: Any, lam: Any, weights: Any = None, *, nonnegative: bool = 
     targets = to_rows("b", b, A.shape[0], A)
     w = to_weights("weights", weights, A.shape[1], A)
     r = Separable(to_positive("lam", lam, A), None, w, _lower(nonnegative))
-    return _linear("squares", A, b, targets, r)
+    return linear_problem("squares", A, b, targets, r)
 
 
 def elastic_net(
@@ -87,52 +79,12 @@ def elastic_net(
     lam = to_positive("lam", lam, A, at_least=0)
     lam2 = to_positive("lam2", lam2, A)
     w = to_weights("weights", weights, A.shape[1], A)
-    return _linear("squares", A, b, targets, Separable(lam, lam2, w, _lower(nonnegative)))
+    return linear_problem("squares", A, b, targets, Separable(lam, lam2, w, _lower(nonnegative)))
 
 
 def _lower(nonnegative: bool) -> Any:
     """The lower bounds of all coordinates, (1, 1); None where there is none."""
     return np.zeros((1, 1)) if nonnegative else None
-
-
-def multitask_lasso(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
-    """Least squares for several targets that use the same columns of A.
-
-    Minimises ``1/2 ||A X - b||^2 + lam sum_j w_j ||X_j||_2`` over matrices X (n, T), whose rows X_j
-    are zero together.
-
-    Parameters
-    ----------
-    A : array (m, n) or (B, m, n), scipy sparse matrix, or object with matvec
-    b : array (m, T) or (B, m, T)
-        A column for each target.
-    lam : number or (B,)
-    weights : array (n,) or (B, n), optional
-        w, 1 by default; a weight of 0 leaves a row unpenalised.
-
-    Returns
-    -------
-    Problem
-        Its x (n T,) is X row by row: ``solution.x.reshape(n, T)``.
-
-    Examples
-    --------
-    >>> import numpy as np, proxlearn as pl
-    >>> problem = pl.multitask_lasso(np.eye(2), [[3.0, 4.0], [0.3, 0.4]], lam=1.0)
-    >>> pl.solve(problem).x.reshape(2, 2).round(6).tolist()
-    [[2.4, 3.2], [0.0, 0.0]]
-    """
-    A = to_matrix("A", A)
-    targets = to_tasks("b", b, A)
-    B, m, T = targets.shape
-    r = Grouped(
-        to_positive("lam", lam, A),
-        np.arange(A.shape[1] * T) // T,
-        to_weights("weights", weights, A.shape[1], A),
-        tasks=T,
-    )
-    by_task = targets.swapaxes(1, 2).reshape(B, T * m)
-    return _linear("squares", A, b, by_task, r, axes=2)
 
 
 def huber(A: Any, b: Any, lam: Any, delta: Any, weights: Any = None) -> Problem:
@@ -165,14 +117,14 @@ def huber(A: Any, b: Any, lam: Any, delta: Any, weights: Any = None) -> Problem:
     targets = to_rows("b", b, A.shape[0], A)
     delta = to_positive("delta", delta, A)
     r = Separable(to_positive("lam", lam, A), weights=to_weights("weights", weights, A.shape[1], A))
-    return _linear("huber", A, b, targets, r, delta=delta)
+    return linear_problem("huber", A, b, targets, r, delta=delta)
 
 
 def nnls(A: Any, b: Any) -> Problem:
     """``1/2 ||A x - b||^2`` subject to x >= 0."""
     A = to_matrix("A", A)
     r = Separable(lower=_lower(True))
-    return _linear("squares", A, b, to_rows("b", b, A.shape[0], A), r)
+    return linear_problem("squares", A, b, to_rows("b", b, A.shape[0], A), r)
 
 
 def simplex_ls(A: Any, b: Any, radius: Any = 1.0, at_most: bool = False) -> Problem:
@@ -202,92 +154,7 @@ def simplex_ls(A: Any, b: Any, radius: Any = 1.0, at_most: bool = False) -> Prob
     A = to_matrix("A", A)
     targets = to_rows("b", b, A.shape[0], A)
     radius = to_positive("radius", radius, A)
-    return _linear("squares", A, b, targets, OnSimplex(radius, bool(at_most)))
-
-
-def group_lasso(A: Any, b: Any, lam: Any, groups: Any, weights: Any = None) -> Problem:
-    """Least squares in which groups of coordinates are zero together.
-
-    Minimises ``1/2 ||A x - b||^2 + lam sum_g w_g ||x_g||_2``.
-
-    Parameters
-    ----------
-    A : array (m, n) or (B, m, n), scipy sparse matrix, or object with matvec
-    b : array (m,) or (B, m)
-    lam : number or (B,)
-    groups : array (n,), or list of G lists of coordinates
-        As an array, the group of each coordinate, numbered from 0 with none left out, and -1 for a
-        coordinate in no group. As lists, the coordinates of each group; groups do not overlap.
-        Coordinates in no group are not penalised.
-    weights : array (G,) or (B, G), optional
-        1 by default; the square root of the group's size is another usual choice. A weight of 0
-        leaves a group unpenalised.
-
-    Returns
-    -------
-    Problem
-
-    Examples
-    --------
-    >>> import numpy as np, proxlearn as pl
-    >>> problem = pl.group_lasso(np.eye(4), [3.0, 4.0, 0.3, 0.4], lam=1.0, groups=[[0, 1], [2, 3]])
-    >>> pl.solve(problem).x.round(6).tolist()
-    [2.4, 3.2, 0.0, 0.0]
-    """
-    A = to_matrix("A", A)
-    targets = to_rows("b", b, A.shape[0], A)
-    group_of, w = penalised_groups(groups, weights, A)
-    return _linear("squares", A, b, targets, Grouped(to_positive("lam", lam, A), group_of, w))
-
-
-def sparse_group_lasso(
-    A: Any,
-    b: Any,
-    lam: Any,
-    groups: Any,
-    l1_ratio: Any = 0.5,
-    weights: Any = None,
-    l1_weights: Any = None,
-) -> Problem:
-    """Least squares in which groups are zero together, and coordinates inside the others, too.
-
-    Minimises ``1/2 ||A x - b||^2 + lam (l1_ratio sum_j v_j |x_j| + (1 - l1_ratio) sum_g w_g
-    ||x_g||_2)``.
-
-    Parameters
-    ----------
-    A : array (m, n) or (B, m, n), scipy sparse matrix, or object with matvec
-    b : array (m,) or (B, m)
-    lam : number or (B,)
-    groups : array (n,), or list of G lists of coordinates
-        As in `group_lasso`. Coordinates in no group have the l1 part of the penalty alone.
-    l1_ratio : number or (B,)
-        From 0, which is the group LASSO, to 1, which is the LASSO.
-    weights : array (G,) or (B, G), optional
-        w, 1 by default.
-    l1_weights : array (n,) or (B, n), optional
-        v, 1 by default.
-
-    Returns
-    -------
-    Problem
-
-    Examples
-    --------
-    >>> import numpy as np, proxlearn as pl
-    >>> problem = pl.sparse_group_lasso(np.eye(4), [4.0, 0.3, 0.3, 0.4], 1.0, [[0, 1], [2, 3]])
-    >>> pl.solve(problem).x.round(6).tolist()
-    [3.0, 0.0, 0.0, 0.0]
-    """
-    A = to_matrix("A", A)
-    targets = to_rows("b", b, A.shape[0], A)
-    group_of, w = penalised_groups(groups, weights, A)
-    ratio = to_positive("l1_ratio", l1_ratio, A, at_least=0)
-    if bool((ratio > 1).any()):
-        raise InputError(f"l1_ratio is {float(ratio.max()):g}; expected numbers from 0 to 1")
-    v = to_weights("l1_weights", l1_weights, A.shape[1], A)
-    r = Grouped(to_positive("lam", lam, A), group_of, w, ratio, v)
-    return _linear("squares", A, b, targets, r)
+    return linear_problem("squares", A, b, targets, OnSimplex(radius, bool(at_most)))
 
 
 def logistic(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
@@ -298,7 +165,7 @@ def logistic(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
         found = ", ".join(f"{v:g}" for v in np.unique(to_numpy(labels))[:4])
         raise InputError(f"b holds labels such as {found}; expected only 0 and 1")
     r = Separable(to_positive("lam", lam, A), weights=to_weights("weights", weights, A.shape[1], A))
-    return _linear("logistic", A, b, labels, r)
+    return linear_problem("logistic", A, b, labels, r)
 
 
 def poisson(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
@@ -332,7 +199,7 @@ def poisson(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
         least = float(to_numpy(counts).min())
         raise InputError(f"b holds {least:g}; expected counts, numbers >= 0")
     r = Separable(to_positive("lam", lam, A), weights=to_weights("weights", weights, A.shape[1], A))
-    return _linear("poisson", A, b, counts, r)
+    return linear_problem("poisson", A, b, counts, r)
 
 
 def softmax(A: Any, b: Any, lam: Any, classes: int | None = None, weights: Any = None) -> Problem:
@@ -357,7 +224,7 @@ def softmax(A: Any, b: Any, lam: Any, classes: int | None = None, weights: Any =
     _check_classes(whole.shape, C, columns=A.shape[1], counted=classes is None)
     lam = to_positive("lam", lam, A)
     w = to_weights("weights", weights, C * A.shape[1], A)
-    return _linear("softmax", A, b, labels, Separable(lam, weights=w), classes=np.array([C]))
+    return linear_problem("softmax", A, b, labels, Separable(lam, weights=w), classes=np.array([C]))
 
 
 def _check_classes(shape: tuple[int, int], C: int, columns: int, counted: bool) -> None:
@@ -373,37 +240,3 @@ def _check_classes(shape: tuple[int, int], C: int, columns: int, counted: bool) 
             f"classes is {C}, which with A of {m} x {columns} makes arrays of more than "
             f"{MOST_ENTRIES} entries; expected fewer classes: encode the labels as 0, 1, 2, ..."
         )
-
-
-def _linear(
-    loss: str,
-    A: Matrix,
-    b: Any,
-    targets: Any,
-    r: Separable | Grouped | OnSimplex,
-    axes: int = 1,
-    **options: Any,
-) -> Problem:
-    model = LinearModel(loss, A, targets, r, options)
-    batch = model.batch
-    if batch > 1:
-        names = ("lam", "radius", "lam2", "weights", "l1_ratio", "l1_weights")
-        _check_batches(A, targets, {name: getattr(r, name, None) for name in names} | options)
-    plain = type(b) is np.ndarray
-    single = batch == 1 and (b.ndim if plain else np.ndim(b)) == axes
-    numpy = not A.from_tensors and (plain or not is_tensor(b))
-    return Problem.described(model, batch, single, numpy)
-
-
-def _composite(A: Matrix, b: Any, f: "Smooth", r: "Penalty") -> Problem:
-    single = max(f.batch, r.batch) == 1 and np.ndim(b) == 1
-    return Problem(f, r, single, numpy=not (A.from_tensors or is_tensor(b)))
-
-
-def _check_batches(A: Matrix, b: Any, penalty: dict[str, Any]) -> None:
-    if A.batch != 1 and len(b) not in (1, A.batch):
-        raise InputError(f"A has {A.batch} instances and b has {len(b)}; expected as many, or one")
-    counts = {name: len(value) for name, value in penalty.items() if value is not None}
-    if len(set(counts.values()) - {1}) > 1:
-        given = " and ".join(f"{name} has {count} instances" for name, count in counts.items())
-        raise InputError(f"{given}; expected as many, or one")

@@ -1,4 +1,4 @@
-"""What a linear model and its penalty are made of: arrays and names, of no engine.
+"""What a linear model is made of: arrays and names, of no engine.
 
     minimise over x    loss(A x; b) + sum_j w_j (lam |x_j| + lam2/2 x_j^2)
     subject to         lower_j <= x_j <= upper_j
@@ -6,285 +6,27 @@
 or with x on a simplex, or with
 ``lam (l1_ratio sum_j |x_j| + (1 - l1_ratio) sum_g w_g |x_g|)`` for groups of coordinates.
 
-Problems of this form are solved by the compiled core. The same problem as objects of PyTorch, for
-everything else, is made of this description when it is asked for.
+Problems of this form are solved by the compiled core; `proxlearn.problems.penalty_descriptions` has
+their penalties. The same problem as objects of PyTorch, for everything else, is made of this
+description when it is asked for.
 """
 
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from proxlearn.core.glm import Glm, describe
 from proxlearn.core.losses import LOSSES
 from proxlearn.problems.arrays import Matrix, to_numpy
+from proxlearn.problems.penalty_descriptions import Grouped, OnSimplex, Separable
 
 if TYPE_CHECKING:
-    from proxlearn.core.penalties import Groups
     from proxlearn.problems.penalties import Penalty
     from proxlearn.problems.smooth import Smooth
 
 MOST_ENTRIES = 2**31 - 1
 """Entries of a sparse matrix that the core can number."""
-
-
-@dataclass
-class Separable:
-    """The penalty and the bounds; arrays of NumPy or PyTorch, None for what is not there."""
-
-    lam: Any = None
-    """(B,)"""
-    lam2: Any = None
-    """(B,)"""
-    weights: Any = None
-    """(B, n) or (1, n); 0 leaves a coordinate unpenalised."""
-    lower: Any = None
-    """(B or 1, n or 1)"""
-    upper: Any = None
-    """(B or 1, n or 1)"""
-
-    squares_only = False
-    tasks = 1
-    proximal = True
-
-    @property
-    def batch(self) -> int:
-        """Number of instances, 1 where all instances of a problem share the penalty."""
-        counts = [1]
-        for part in (self.lam, self.lam2, self.weights, self.lower, self.upper):
-            if part is not None:
-                counts.append(len(part))
-        return max(counts)
-
-    @property
-    def nonnegative(self) -> bool:
-        """True where every coordinate is bounded by 0 from below, and by nothing from above."""
-        return self.upper is None and self.lower is not None and not np.any(to_numpy(self.lower))
-
-    @property
-    def has_path(self) -> bool:
-        """True where lam can be varied: there is one, and no constraint but x >= 0."""
-        return self.lam is not None and (self.lower is None or self.nonnegative)
-
-    def for_tasks(self, tasks: int) -> None:
-        """None: the core knows several tasks with row groups only."""
-
-    def times(self, n: int, level: Any) -> Any:
-        """w_j times a level (B,) or None, a number or (B or 1, n)."""
-        if level is None:
-            return 0.0
-        if self.weights is None and len(level) == 1:
-            return float(level[0])
-        weights = np.ones((1, n)) if self.weights is None else _double(self.weights)
-        return weights * _double(level)[:, None]
-
-    @property
-    def uniform(self) -> tuple[float, float, float, float] | None:
-        """l1, l2, lower and upper of one instance, if all coordinates share them; None if not."""
-        lower = -np.inf
-        if self.weights is not None or self.upper is not None:
-            return None
-        if self.lower is not None:
-            if self.lower.size > 1:
-                return None
-            lower = float(self.lower[0, 0])
-        elif self.lam is None:
-            return None
-        l1 = 0.0 if self.lam is None else float(self.lam[0])
-        return l1, 0.0 if self.lam2 is None else float(self.lam2[0]), lower, np.inf
-
-    def bounds(self, n: int) -> tuple[Any, Any]:
-        """Lower and upper, each a number or (B or 1, n)."""
-        low = -np.inf if self.lower is None else _double(self.lower) * np.ones(n)
-        return low, np.inf if self.upper is None else _double(self.upper) * np.ones(n)
-
-    def numbers(self, n: int) -> dict[str, Any]:
-        """What the core's `describe` takes for n coordinates."""
-        lower, upper = self.bounds(n)
-        l1, l2 = self.times(n, self.lam), self.times(n, self.lam2)
-        return {"l1": l1, "l2": l2, "lower": lower, "upper": upper}
-
-    def at_one(self) -> "Separable":
-        """The same with lam = 1; lam2 keeps its ratio to lam."""
-        ratio = None if self.lam2 is None else to_numpy(self.lam2) / to_numpy(self.lam)
-        return replace(self, lam=np.ones(1), lam2=ratio)
-
-    def free(self, n: int, i: int) -> npt.NDArray[np.bool_]:
-        """Which coordinates of instance i are not penalised, (n,)."""
-        if self.weights is None:
-            return np.zeros(n, dtype=bool)
-        return np.asarray(_row(_double(self.weights), i) == 0)
-
-    def lam_max(self, c: npt.NDArray[np.float64], i: int) -> float:
-        """The smallest lam for which 0 is optimal in instance i, where -df/dx at 0 is c (n,)."""
-        sizes = np.abs(c) if self.lower is None else c
-        if self.weights is None:
-            return float(np.max(sizes, initial=0.0))
-        w = _row(_double(self.weights), i)
-        return float(np.max(sizes[w > 0] / w[w > 0], initial=0.0))
-
-    def term(self) -> "Penalty":
-        """The same as an object of PyTorch."""
-        from proxlearn.problems.penalties import L1, ElasticNet, NonNegative, NonNegativeElasticNet
-        from proxlearn.problems.tensors import as_tensor
-
-        if self.lam is None:
-            return NonNegative()
-        lam, weights = (
-            as_tensor(self.lam),
-            None if self.weights is None else as_tensor(self.weights),
-        )
-        lam2 = None if self.lam2 is None else as_tensor(self.lam2)
-        if self.lower is not None:
-            return NonNegativeElasticNet(lam, 0 * lam if lam2 is None else lam2, weights)
-        return L1(lam, weights) if lam2 is None else ElasticNet(lam, lam2, weights)
-
-
-@dataclass(frozen=True)
-class Grouped:
-    """``lam (l1_ratio sum_j v_j |x_j| + (1 - l1_ratio) sum_g w_g |x_g|)``.
-
-    Arrays of NumPy or PyTorch; None for what is not there.
-    """
-
-    lam: Any
-    """(B,)"""
-    groups: Any
-    """(n,): the group of each coordinate, from 0 to G-1."""
-    weights: Any = None
-    """w (B or 1, G); 0 leaves a group without its length."""
-    l1_ratio: Any = None
-    """(B,); None for group l1 alone."""
-    l1_weights: Any = None
-    """v (B or 1, n)"""
-
-    tasks: int = 1
-    """More than 1 where the groups are the rows of a matrix with so many columns."""
-
-    has_path = True
-    squares_only = False
-    proximal = False
-
-    @property
-    def batch(self) -> int:
-        """Number of instances, 1 where all instances of a problem share the penalty."""
-        parts = (self.lam, self.weights, self.l1_ratio, self.l1_weights)
-        return max([len(part) for part in parts if part is not None])
-
-    def for_tasks(self, tasks: int) -> "Grouped | None":
-        """The same for several tasks; None where the groups are not the rows of (n, T)."""
-        groups = to_numpy(self.groups)
-        rows = np.array_equal(groups, np.arange(len(groups)) // tasks)
-        return replace(self, tasks=tasks) if rows and self.l1_ratio is None else None
-
-    @cached_property
-    def layout(self) -> "Groups":
-        """The groups as the core takes them."""
-        from proxlearn.core.penalties import Groups
-
-        return Groups(np.ascontiguousarray(to_numpy(self.groups), dtype=np.intp), self.tasks)
-
-    def numbers(self, n: int) -> dict[str, Any]:
-        """What the core's `describe` takes for n coordinates."""
-        lam = _double(self.lam)[:, None]
-        alpha = 0.0 if self.l1_ratio is None else _double(self.l1_ratio)[:, None]
-        level, l1 = (1.0 - alpha) * lam, alpha * lam
-        if self.weights is not None:
-            level = level * _double(self.weights)
-        if self.l1_weights is not None:
-            l1 = l1 * _double(self.l1_weights)
-        l1 = np.broadcast_to(l1, (len(l1), n))
-        level = np.broadcast_to(level, (len(level), len(self.layout.starts) - 1))
-        given = {"level": level, "groups": self.layout}
-        return given if self.l1_ratio is None else given | {"l1": l1}
-
-    def at_one(self) -> "Grouped":
-        """The same with lam = 1."""
-        return replace(self, lam=np.ones(1))
-
-    def free(self, n: int, i: int) -> npt.NDArray[np.bool_]:
-        """Which coordinates of instance i are not penalised, (n,)."""
-        numbers = self.at_one().numbers(n)
-        level, l1 = _row(numbers["level"], i), numbers.get("l1")
-        free = level[self.layout.group_of] == 0
-        return np.asarray(free if l1 is None else free & (_row(l1, i) == 0))
-
-    def lam_max(self, c: npt.NDArray[np.float64], i: int) -> float:
-        """The smallest lam for which 0 is optimal in instance i, where -df/dx at 0 is c (n,)."""
-        numbers = self.at_one().numbers(len(c))
-        level, l1 = _row(numbers["level"], i), numbers.get("l1")
-        c = np.where(self.free(len(c), i), 0.0, c)
-        if l1 is None:
-            return float(np.max(self.layout.lengths(c)[level > 0] / level[level > 0], initial=0.0))
-        rows = np.ascontiguousarray(_row(l1, i)), np.ascontiguousarray(level)
-        return float(1.0 / self.layout.compiled(len(c), rows).largest_scale(c)) if c.any() else 0.0
-
-    def term(self) -> "Penalty":
-        """The same as an object of PyTorch."""
-        from proxlearn.problems.penalties import GroupL1, SparseGroupL1
-        from proxlearn.problems.tensors import as_tensor
-
-        def tensor(value: Any) -> Any:
-            return None if value is None else as_tensor(value)
-
-        lam, weights = as_tensor(self.lam), tensor(self.weights)
-        groups = as_tensor(self.groups).to(lam.device)
-        if self.l1_ratio is None:
-            return GroupL1(lam, groups, weights)
-        return SparseGroupL1(
-            lam, groups, as_tensor(self.l1_ratio), weights, tensor(self.l1_weights)
-        )
-
-
-@dataclass(frozen=True)
-class OnSimplex:
-    """``x >= 0`` and ``sum x = radius``, or ``sum x <= radius`` with `at_most`."""
-
-    radius: Any
-    """(B,), of NumPy or PyTorch."""
-    at_most: bool = False
-
-    has_path = False
-    squares_only = True
-    proximal = False
-    tasks = 1
-    lam: Any = None
-
-    @property
-    def batch(self) -> int:
-        """Number of instances, 1 where all instances of a problem share the constraint."""
-        return len(self.radius)
-
-    def numbers(self, n: int) -> dict[str, Any]:
-        """What the core's `describe` takes for n coordinates."""
-        from proxlearn.core.penalties import Simplex
-
-        return {"level": _double(self.radius)[:, None], "simplex": Simplex(self.at_most)}
-
-    def for_tasks(self, tasks: int) -> None:
-        """None: the core knows several tasks with row groups only."""
-        return
-
-    def at_one(self) -> "OnSimplex":
-        """The same: there is no lam."""
-        return self
-
-    def free(self, n: int, i: int) -> npt.NDArray[np.bool_]:
-        """No coordinate is free."""
-        return np.zeros(n, dtype=bool)
-
-    def lam_max(self, c: npt.NDArray[np.float64], i: int) -> float:
-        """There is no lam."""
-        return 0.0
-
-    def term(self) -> "Penalty":
-        """The same as an object of PyTorch."""
-        from proxlearn.problems.penalties import Simplex, SumAtMost
-        from proxlearn.problems.tensors import as_tensor
-
-        return (SumAtMost if self.at_most else Simplex)(as_tensor(self.radius))
 
 
 @dataclass
@@ -296,7 +38,7 @@ class LinearModel:
     A: Matrix
     b: Any
     """(B, m)"""
-    penalty: "Separable | Grouped | OnSimplex"
+    penalty: Separable | Grouped | OnSimplex
     options: dict[str, Any] = field(default_factory=dict)
     """What else the loss takes, arrays (B,) or (1,)."""
 
@@ -338,7 +80,7 @@ class LinearModel:
         arrays = {name: to_numpy(value) for name, value in self.options.items()}
         return {name: v[i if len(v) > 1 else 0] for name, v in arrays.items()}
 
-    def glm(self, penalty: "Separable | Grouped | OnSimplex | None" = None) -> Glm:
+    def glm(self, penalty: Separable | Grouped | OnSimplex | None = None) -> Glm:
         """The problem for the core, with another penalty where one is given."""
         r = self.penalty if penalty is None else penalty
         return describe(
@@ -372,13 +114,3 @@ def model_of_plain(plain: Any) -> LinearModel:
     lower = np.zeros((1, 1)) if plain.nonnegative else None
     r = Separable(np.array([plain.l1]), lam2, lower=lower)
     return LinearModel("squares", A, plain.b[None], r)
-
-
-def _double(value: Any) -> npt.NDArray[np.float64]:
-    """In float64, in C order."""
-    return np.ascontiguousarray(to_numpy(value), dtype=np.float64)
-
-
-def _row(rows: Any, i: int) -> Any:
-    """The row of instance i of (1 or B, ...)."""
-    return rows[i if len(rows) > 1 else 0]

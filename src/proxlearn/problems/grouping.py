@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from proxlearn.errors import InputError
-from proxlearn.problems.arrays import Matrix, to_array, to_numpy, to_weights
+from proxlearn.problems.arrays import Matrix, to_array, to_numpy
+from proxlearn.problems.vectors import to_weights
 
 
 def penalised_groups(groups: Any, weights: Any, A: Matrix) -> tuple[Any, Any]:

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from proxlearn.errors import InputError
-from proxlearn.problems.arrays import to_array, to_start
+from proxlearn.problems.arrays import to_array
 from proxlearn.problems.operators import Dense, MatrixFree, Operator, Sparse
 from proxlearn.problems.problem import Problem
+from proxlearn.problems.vectors import to_start
 
 
 def to_tensor(name: str, value: Any) -> Tensor:

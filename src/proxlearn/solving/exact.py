@@ -21,9 +21,11 @@ from proxlearn.core.glm import (
 )
 from proxlearn.core.losses import LOSSES
 from proxlearn.core.starts import Start
-from proxlearn.problems.arrays import to_numpy, to_start
-from proxlearn.problems.description import LinearModel, OnSimplex, Separable
+from proxlearn.problems.arrays import to_numpy
+from proxlearn.problems.description import LinearModel
+from proxlearn.problems.penalty_descriptions import OnSimplex, Separable
 from proxlearn.problems.problem import Problem
+from proxlearn.problems.vectors import to_start
 from proxlearn.solving.solution import Solution, SolutionPath, Status
 from proxlearn.solving.starts import automatic_start, is_started
 

@@ -9,20 +9,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from proxlearn import zoo
-from proxlearn.errors import InputError
 from proxlearn.methods import optimizers
 from proxlearn.methods.optimizers import Optimizer
-from proxlearn.methods.rules import Learnable
-from proxlearn.methods.rules.banded import bands_differ
 from proxlearn.problems.batch import select
 from proxlearn.problems.certificates import Certificate, length
 from proxlearn.problems.powers import times_power
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import GLM
 from proxlearn.problems.tensors import start_point
+from proxlearn.solving.loop_methods import automatic_name, check_layers, is_learned
 from proxlearn.solving.repair import MEAN_EVERY, DualAverage, Repairs, exact_bound
-from proxlearn.solving.safeguard import Safeguarded, SafeState, looks, rule_of
+from proxlearn.solving.safeguard import Safeguarded, SafeState, looks
 from proxlearn.solving.solution import History, Solution, Status
 from proxlearn.solving.units import in_natural_units, restored, watched
 
@@ -68,11 +65,11 @@ def iterate(
                 callback=watched(callback, units),
             )  # fmt: skip
             return restored(solution, scaled, units, problem, tol)
-    method = optimizers.get(_automatic(problem) if optimizer == "auto" else optimizer)
+    method = optimizers.get(automatic_name(problem) if optimizer == "auto" else optimizer)
     if safeguard and is_learned(method) and not problem.f.gradients_are_free:
         method = Safeguarded(method)
     else:
-        _check_layers(method, max_iter)
+        check_layers(method, max_iter)
     run = _Run(problem, method, start_point(problem, x0), tol, record)
     run.repairs.possible &= repair
     status = Status.MAX_ITER
@@ -87,39 +84,6 @@ def iterate(
         if not len(working):
             break
     return run.solution(status)
-
-
-def _automatic(problem: Problem) -> str:
-    """The learned rule for losses of A x with a penalty like l1, what it was trained for."""
-    if problem.f.gradients_are_free:
-        return "ppa"
-    if not isinstance(problem.f, GLM) or problem.r.level() is None:
-        return "fista-restart"
-    A = problem.f.A
-    if problem.f.has_proximal and zoo.has("imaging-splitting"):
-        return "imaging-splitting"
-    if A.explicit or A.shape[1] != problem.n or not zoo.has("imaging"):
-        return "general"
-    return "imaging" if bands_differ(problem) else "fista-restart"
-
-
-def _check_layers(method: Optimizer, max_iter: int) -> None:
-    layers = most_iterations(method)
-    if layers is not None and max_iter > layers:
-        raise InputError(
-            f"this optimizer has {layers} layers and max_iter is {max_iter}; "
-            f"set max_iter to at most {layers}"
-        )
-
-
-def most_iterations(method: Optimizer) -> int | None:
-    """Layers of an unrolled method; None where there is no end."""
-    return getattr(method, "layers", None)
-
-
-def is_learned(method: Optimizer) -> bool:
-    """True where a method has weights: it may be wrong on problems that it was not trained for."""
-    return isinstance(rule_of(method), Learnable)
 
 
 class _Run:

@@ -18,7 +18,8 @@ from proxlearn.problems.certificates import length
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.tensors import as_tensor, start_point
 from proxlearn.solving.exact import solve_exactly
-from proxlearn.solving.first_order import iterate, most_iterations
+from proxlearn.solving.first_order import iterate
+from proxlearn.solving.loop_methods import most_iterations
 from proxlearn.solving.solution import Solution, Status
 
 SINGLE = 1e-4

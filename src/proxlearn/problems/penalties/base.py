@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.errors import InputError
-from proxlearn.problems.description import Grouped, OnSimplex, Separable
+from proxlearn.problems.penalty_descriptions import Grouped, OnSimplex, Separable
 
 
 class Penalty(ABC):

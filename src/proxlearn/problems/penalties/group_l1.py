@@ -7,8 +7,8 @@ from torch import Tensor
 
 from proxlearn.errors import InputError
 from proxlearn.problems.batch import SHARED
-from proxlearn.problems.description import Grouped
 from proxlearn.problems.penalties.base import Penalty, zero_or_inf
+from proxlearn.problems.penalty_descriptions import Grouped
 from proxlearn.problems.powers import times_power
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from proxlearn.problems.description import Separable
 from proxlearn.problems.penalties.base import Penalty, zero_or_inf
+from proxlearn.problems.penalty_descriptions import Separable
 from proxlearn.problems.powers import times_power
 
 

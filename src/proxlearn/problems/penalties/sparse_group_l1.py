@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from proxlearn.problems.batch import SHARED
-from proxlearn.problems.description import Grouped
 from proxlearn.problems.penalties.base import Penalty, soft_threshold, zero_or_inf
 from proxlearn.problems.penalties.group_l1 import GroupL1
+from proxlearn.problems.penalty_descriptions import Grouped
 from proxlearn.problems.powers import times_power
 
 NEWTON_STEPS = 60

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from proxlearn.problems.description import OnSimplex
 from proxlearn.problems.penalties.base import Penalty, zero_or_inf
 from proxlearn.problems.penalties.simplex import FEASIBLE, Simplex
+from proxlearn.problems.penalty_descriptions import OnSimplex
 from proxlearn.problems.powers import times_power
 
 

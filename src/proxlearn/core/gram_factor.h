@@ -1,0 +1,161 @@
+/* The free set S of an active-set method on the Gram matrix H = A^T A, and the Cholesky factor of H_SS: what the
+ * problems share, what each one keeps, and the factor as variables join and leave. The method itself is in
+ * gram_active_set.h. */
+#ifndef PROXLEARN_GRAM_FACTOR_H
+#define PROXLEARN_GRAM_FACTOR_H
+
+#include "maths.h"
+
+#define LANES 8
+typedef double lanes __attribute__((vector_size(64), aligned(8), may_alias));
+
+static inline lanes load(const double *a) { return *(const lanes *)a; }
+static inline void store(double *a, lanes v) { *(lanes *)a = v; }
+/* The numbers of a where the mask is set, elsewhere those of b. */
+typedef int64_t mask __attribute__((vector_size(64), aligned(8), may_alias));
+static inline lanes chosen(mask where, lanes a, lanes b) {
+    return (lanes)(((mask)a & where) | ((mask)b & ~where));
+}
+static inline lanes larger(lanes a, lanes b) { return chosen(a > b, a, b); }
+static inline double largest_lane(lanes v) {
+    double a = v[0] > v[1] ? v[0] : v[1], b = v[2] > v[3] ? v[2] : v[3];
+    double c = v[4] > v[5] ? v[4] : v[5], d = v[6] > v[7] ? v[6] : v[7];
+    a = a > b ? a : b, c = c > d ? c : d;
+    return a > c ? a : c;
+}
+
+/* What all problems share. Arrays of `wide` numbers are padded with zeros to a multiple of LANES. */
+typedef struct {
+    long n, wide, ld;    /* columns, and that rounded up, for H and for the factor */
+    long m, tall;        /* rows, and that rounded up */
+    const double *H;     /* (n, wide) */
+    const double *columns; /* (n, tall): the columns of A */
+    const double *l1, *l2; /* (wide,) */
+    const double *either; /* (wide,): 0 where x_j >= 0, 1 where x_j may have either sign */
+    const double *norms; /* (wide,): |a_j| */
+    const double *price; /* (wide,): 1 / |a_j|, in which violations are compared; 0 for padding */
+    const double *factor; /* (n, ld): the Cholesky factor of all of H, to begin with all
+                             variables in S, or NULL */
+    const double *inverse; /* (n,): 1 / its diagonal */
+    int one_sign;        /* 1 where all x_j >= 0 */
+    double radius;       /* the sum of x; 0 where the sum is free */
+    double level;        /* violations up to this times |a_j| are none */
+    double rounding;     /* of c_j, relative to |a_j| (|b| + sum |x_i| |a_i|) */
+    double part;         /* of the largest score, which others must have to join */
+    long most_new;       /* how many variables may join at first */
+} Family;
+
+/* One problem and the memory to solve it. */
+typedef struct {
+    long k, valid;   /* variables in S; how many of them the factor has */
+    long rounds;
+    long *S;         /* (n,) */
+    double *x;       /* (n + LANES,): values on S */
+    double *sign;    /* (n + LANES,): 1 or -1 */
+    long *barred;    /* (n,): columns that depend on those of S, and stay out of it for a while */
+    long barred_count;
+    double *c;       /* (wide,): q - Hx */
+    double *score;   /* (wide,) */
+    double *price;   /* (wide,): those of the variables outside S, 0 inside */
+    double *L;       /* (n, ld): the factor, by columns */
+    double *inverse; /* (n,): 1 / diagonal of L */
+    double *goal, *second, *work; /* (n + LANES,) */
+    long *found;     /* (n + 1,): candidates to join S */
+    double value;    /* F - b'b/2 through H */
+} State;
+
+/* Extend the factor to all k variables; returns the first position whose column depends on those
+ * before it, or k. Column e of L is at L + e * ld; entries above the diagonal are never read. Vectors
+ * begin at multiples of LANES, so that what is stored as a vector is loaded as the same vector. */
+static inline long extend_factor(const Family *P, State *s) {
+    long ld = P->ld, k = s->k, from = s->valid, start = from & -LANES;
+    double *restrict L = s->L;
+    for (long e = 0; e < k; e++) {
+        const double *row = P->H + s->S[e] * P->wide;
+        for (long r = e > start ? e : start; r < k; r++) L[e * ld + r] = row[s->S[r]];
+    }
+    for (long e = 0; e < k; e++) {
+        long first = e > start ? e & -LANES : start;
+        double *column = L + e * ld;
+        double diagonal = column[e] + P->l2[s->S[e]];
+        if (e >= from) {
+            double left = diagonal;
+            for (long t = 0; t < e; t++) left -= L[t * ld + e] * L[t * ld + e];
+            if (!(left > 1e-12 * diagonal)) {
+                s->valid = e;
+                return e;
+            }
+            s->inverse[e] = 1.0 / sqrt(left);
+        }
+        double scale = s->inverse[e];
+        for (long r = first; r < k; r += LANES) {
+            lanes a = load(column + r), b = {0};
+            long t = 0;
+            for (; t + 2 <= e; t += 2) {
+                a -= L[t * ld + e] * load(L + t * ld + r);
+                b -= L[t * ld + ld + e] * load(L + t * ld + ld + r);
+            }
+            if (t < e) a -= L[t * ld + e] * load(L + t * ld + r);
+            store(column + r, (a + b) * scale);
+        }
+    }
+    s->valid = k;
+    return k;
+}
+
+/* y = L^-T L^-1 y on S, in blocks of LANES variables: scalars inside a block, vectors between them. */
+static inline void solve_factor(const Family *P, const State *s, double *restrict y) {
+    long ld = P->ld, k = s->k;
+    const double *restrict L = s->L;
+    for (long first = 0; first < k; first += LANES) {
+        long last = first + LANES < k ? first + LANES : k;
+        for (long e = first; e < last; e++) {
+            double v = y[e];
+            for (long t = first; t < e; t++) v -= L[t * ld + e] * y[t];
+            y[e] = v * s->inverse[e];
+        }
+        for (long r = last; r < k; r += LANES) {
+            lanes a = load(y + r);
+            for (long e = first; e < last; e++) a -= y[e] * load(L + e * ld + r);
+            store(y + r, a);
+        }
+    }
+    for (long first = (k - 1) & -LANES; first >= 0; first -= LANES) {
+        long last = first + LANES < k ? first + LANES : k;
+        for (long e = last - 1; e >= first; e--) {
+            double v = y[e];
+            if (last < k) v -= dot(L + e * ld + last, y + last, k - last);
+            for (long r = last - 1; r > e; r--) v -= L[e * ld + r] * y[r];
+            y[e] = v * s->inverse[e];
+        }
+    }
+}
+
+/* |L^T (y - w)|^2: twice the difference of F between a point y on S and the minimiser w. */
+static inline double rise(const Family *P, State *s, const double *y, const double *w) {
+    long ld = P->ld, k = s->k;
+    double total = 0.0, *d = s->work;
+    for (long p = 0; p < k; p++) d[p] = y[p] - w[p];
+    for (long e = 0; e < k; e++) {
+        double v = d[e] / s->inverse[e] + dot(s->L + e * ld + e + 1, d + e + 1, k - e - 1);
+        total += v * v;
+    }
+    return total;
+}
+
+/* Remove the variables of S whose x is 0. */
+static inline void drop_zeros(const Family *P, State *s) {
+    long kept = 0;
+    for (long p = 0; p < s->k; p++) {
+        if (s->x[p] == 0.0) {
+            if (p < s->valid) s->valid = kept;
+            s->price[s->S[p]] = P->price[s->S[p]];
+            continue;
+        }
+        s->S[kept] = s->S[p], s->x[kept] = s->x[p], s->sign[kept] = s->sign[p];
+        kept++;
+    }
+    s->k = kept;
+    if (s->valid > kept) s->valid = kept;
+}
+#endif

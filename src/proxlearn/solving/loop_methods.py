@@ -1,0 +1,47 @@
+"""Which method the loop in PyTorch runs, whether it is learned, and how many iterations it has."""
+
+from proxlearn import zoo
+from proxlearn.errors import InputError
+from proxlearn.methods.optimizers import Optimizer
+from proxlearn.methods.rules import Learnable
+from proxlearn.methods.rules.banded import bands_differ
+from proxlearn.problems.problem import Problem
+from proxlearn.problems.smooth import GLM
+from proxlearn.solving.safeguard import rule_of
+
+
+def automatic_name(problem: Problem) -> str:
+    """What "auto" is for this problem, by name.
+
+    The learned rule for losses of A x with a penalty like l1, what it was trained for.
+    """
+    if problem.f.gradients_are_free:
+        return "ppa"
+    if not isinstance(problem.f, GLM) or problem.r.level() is None:
+        return "fista-restart"
+    A = problem.f.A
+    if problem.f.has_proximal and zoo.has("imaging-splitting"):
+        return "imaging-splitting"
+    if A.explicit or A.shape[1] != problem.n or not zoo.has("imaging"):
+        return "general"
+    return "imaging" if bands_differ(problem) else "fista-restart"
+
+
+def check_layers(method: Optimizer, max_iter: int) -> None:
+    """Refuse more iterations than an unrolled method has layers."""
+    layers = most_iterations(method)
+    if layers is not None and max_iter > layers:
+        raise InputError(
+            f"this optimizer has {layers} layers and max_iter is {max_iter}; "
+            f"set max_iter to at most {layers}"
+        )
+
+
+def most_iterations(method: Optimizer) -> int | None:
+    """Layers of an unrolled method; None where there is no end."""
+    return getattr(method, "layers", None)
+
+
+def is_learned(method: Optimizer) -> bool:
+    """True where a method has weights: it may be wrong on problems that it was not trained for."""
+    return isinstance(rule_of(method), Learnable)
