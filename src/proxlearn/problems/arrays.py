@@ -214,7 +214,8 @@ def to_matrix(name: str, value: Any, b: Any = None) -> Matrix:
 
 def _dense(name: str, value: Any) -> Matrix:
     """A dense array (m, n) or (B, m, n), validated."""
-    # Not for subclasses: a masked array has numbers where it has none, a matrix other products.
+    if isinstance(value, np.ndarray) and type(value) is not np.ndarray:
+        value = to_floats(name, value)  # a masked array hides entries, a matrix has other products
     largest = kernel.largest_magnitude(value) if type(value) is np.ndarray else math.nan
     if not largest < math.inf:
         value, largest = to_array(name, value), None
