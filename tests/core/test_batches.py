@@ -167,3 +167,14 @@ def test_simplex_problems_with_many_columns_use_working_sets():
         c = data.T @ (b[0] - data @ found.x[0])
         gap = 2.0 * c.max() - c @ found.x[0]
         assert gap <= 2e-6 * found.objective[0]
+
+
+def test_equal_numbers_for_each_problem_are_one_number_for_all():
+    random = np.random.default_rng(3)
+    A, b = random.standard_normal((20, 30)), random.standard_normal((6, 20))
+    each = describe(A, b, "squares", l1=np.full((6, 1), 2.0) * np.ones(30))
+    once = describe(A, b, "squares", l1=2.0)
+    assert len(each.condensed().l1) == 1
+    np.testing.assert_array_equal(solve_glm(each).x, solve_glm(once).x)
+    differing = describe(A, b, "squares", l1=np.arange(1.0, 7.0)[:, None] * np.ones(30))
+    assert len(differing.condensed().l1) == 6

@@ -88,3 +88,8 @@ def test_a_fault_is_noticed(monkeypatch, fault):
     assert not check.run(7, number, max_iter=200).wrong
     monkeypatch.setattr(pl, "solve", faulty)
     assert check.run(7, number, max_iter=200).wrong
+
+
+def test_float32_answers_without_a_gap_are_checked_after_rounding():
+    """Non-negative least squares whose violations are small until x is rounded to float32."""
+    assert main(["--seed", "4242", "--first", "7475", "--count", "1"]) == 0

@@ -79,6 +79,8 @@ def solve_glm(
     """
     limits = Limits() if limits is None else limits
     until = time.perf_counter() + limits.seconds
+    if part is None:  # a part of more problems must not depend on which ones are in it
+        glm = glm.condensed()
 
     solves = glm.batch if part is None else part.total
     reductions = reductions_that_pay(glm, solves) if solves > 1 else None

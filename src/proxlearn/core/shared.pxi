@@ -212,7 +212,7 @@ cdef class SharedProblems:
                 break
             attempt += 1
         if single and numbers[2] == SOLVED:
-            self.round(b, numbers, found.bound, level)
+            self.round(b, q, numbers, found.bound, level)
 
     cdef void without_bound(self, double *q, double *numbers, double size, int attempt, double allowed) noexcept nogil:
         """Where no dual point is known, F itself or small violations decide."""
@@ -224,8 +224,8 @@ cdef class SharedProblems:
         elif is_stationary_shared(&self.family, &self.state, &self.proof, q, hidden):
             numbers[2] = SOLVED
 
-    cdef void round(self, const double *b, double *numbers, double bound, double level) noexcept nogil:
-        """Round x to float32, and certify what comes out with the bound that is there.
+    cdef void round(self, const double *b, double *q, double *numbers, double bound, double level) noexcept nogil:
+        """Round x to float32, and certify what comes out with the bound that is there, or by its violations.
 
         On the simplex, the rounding error of each variable is added to the next smaller one, so
         that the sum stays as it is up to the rounding of the smallest one.
@@ -248,9 +248,14 @@ cdef class SharedProblems:
             s.x[largest] = <float> new
             left -= s.x[largest]
             s.work[largest] = -1.0
-        found = certify_shared(&self.family, s, &self.proof, b, 0.0, self.u, False)
+        found = certify_shared(&self.family, s, &self.proof, b, 0.0, self.u, numbers[1] == INFINITY)
         numbers[0] = found.objective
-        if numbers[1] < INFINITY:
+        if numbers[1] == INFINITY:
+            numbers[2] = UNPROVEN
+            self.without_bound(q, numbers, 0.0, 1, max(self.proof.tol * found.objective, DBL_EPSILON * level))
+            if numbers[2] == UNPROVEN:
+                numbers[2] = MAX_ITER
+        else:
             numbers[1] = fabs(found.objective - bound)
             if numbers[1] > max(self.proof.tol * found.objective, DBL_EPSILON * level):
                 numbers[2] = MAX_ITER
