@@ -93,3 +93,14 @@ def test_a_fault_is_noticed(monkeypatch, fault):
 def test_float32_answers_without_a_gap_are_checked_after_rounding():
     """Non-negative least squares whose violations are small until x is rounded to float32."""
     assert main(["--seed", "4242", "--first", "7475", "--count", "1"]) == 0
+
+
+def test_a_dual_point_whose_length_overflows_bounds_nothing():
+    """Poisson regression with an unpenalised column; the checks of the fuzz did not see how far."""
+    A = np.array([[-0.72187792, -0.26711109, 0.0], [0.0, -1.632232, 2.94859062]])
+    b, weights = [0.151004237, 1.98333257e-07], [0.50921168, 2.54415342, 0.0]
+    solution = pl.solve(pl.poisson(A, b, 0.00014743, weights=weights), tol=1e-6)
+    best = pl.solve(pl.poisson(A, b, 0.00014743, weights=weights), tol=1e-6, x0=[2.6, 0, -5.2])
+    assert best.solved
+    assert solution.objective - solution.gap <= best.objective
+    assert not solution.solved or solution.objective <= best.objective * (1 + 2e-6)

@@ -227,7 +227,7 @@ cdef class Certified(Point):
         for i in range(count):
             j = self.A.index[self.free_ones[i]]
             unit = DBL_EPSILON * self.free_length[i] * size
-            if fabs(self.c[j]) > 1e3 * unit:
+            if fabs(self.c[j]) > 1e3 * unit or not isfinite(unit):  # lengths that overflow measure nothing
                 continue
             if fabs(self.c[j]) > 8.0 * unit and self.one_output:
                 if not measured:

@@ -181,7 +181,7 @@ def balanced(problem: Problem, e: Evaluation) -> Evaluation:
     left = (Z @ dual[:, :, None])[:, :, 0].abs()
     noise = 1e3 * torch.finfo(grad.dtype).eps * (Z.abs() @ dual.abs()[:, :, None])[:, :, 0]
     zero = torch.zeros_like(free)
-    zero[:, index] = (left <= noise) & free[:, index]
+    zero[:, index] = (left <= noise) & noise.isfinite() & free[:, index]
     grad = torch.where(zero, torch.zeros_like(grad), grad)
     return Evaluation(e.point, e.value, grad, dual.reshape(e.dual.shape))
 
