@@ -219,7 +219,8 @@ cdef class Certified(Point):
 
         Where it may be more than that, the products themselves are measured: they are far smaller
         than |a_j| |u| where the large entries of a column meet small ones of u. Then c stays, the
-        dual point is not feasible, and no gap is known: near-dependent columns hide a descent.
+        dual point is not feasible, and no gap is known: near-dependent columns hide a descent. With several
+        classes or targets nothing is measured, and less is taken for rounding.
         """
         cdef Py_ssize_t i, j, k, count = self.free_count
         cdef double size = sqrt(dot(self.f.u, self.f.u, self.m)), unit
@@ -228,6 +229,8 @@ cdef class Certified(Point):
             j = self.A.index[self.free_ones[i]]
             unit = DBL_EPSILON * self.free_length[i] * size
             if fabs(self.c[j]) > 1e3 * unit or not isfinite(unit):  # lengths that overflow measure nothing
+                continue
+            if fabs(self.c[j]) > 64.0 * unit and not self.one_output:
                 continue
             if fabs(self.c[j]) > 8.0 * unit and self.one_output:
                 if not measured:
