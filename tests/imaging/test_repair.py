@@ -58,3 +58,20 @@ def test_an_instance_of_a_batch_is_repaired_as_it_is_alone():
     assert together.solved
     assert int(alone.iterations[0]) == int(together.iterations[1])
     assert int(alone.grad_evals[0]) == int(together.grad_evals[1])
+
+
+def test_single_precision_is_certified_as_early_as_double():
+    """The mean of the dual points counts in float32, too; what it proves is computed in float64."""
+    exact = small("mri", seed=1, size=32)
+    single = exact.to(torch.float32)
+    solutions = [
+        pl.solve(p, tol=1e-3, max_iter=1000, polish=False, safeguard=False) for p in (exact, single)
+    ]
+    double, found = solutions
+    assert double.solved
+    assert found.solved
+    assert bool((found.iterations <= double.iterations + 4).all())
+    best = pl.solve(exact, "fista-restart", tol=1e-6, max_iter=2000)
+    missed = exact.objective(found.x.double()) - best.objective
+    assert bool((missed <= found.gap).all())
+    assert bool((found.gap <= 1e-3 * found.objective).all())

@@ -180,15 +180,17 @@ class _Run:
         return torch.maximum(lower, self.lower[self.index].to(lower.dtype))
 
     def _averaged(self, lower: Tensor) -> Tensor:
-        """The lower bounds, better ones where the mean of the dual points so far proves them."""
-        if self.problem.dtype != torch.float64:  # its bound could not be trusted
-            return lower
+        """The lower bounds, better ones where the mean of the dual points so far has them.
+
+        In float32 they prove nothing yet; `_verified` computes them again in float64.
+        """
         self.mean.add(self.k, self.state.at)
         if self.k % MEAN_EVERY:
             return lower
         bound = self.mean.bound(self.problem)
         bound = torch.where(bound.isnan() | self.ended, -torch.inf, bound)
-        self.lower[self.index] = torch.maximum(self.lower[self.index], bound)
+        if bound.dtype == torch.float64:
+            self.lower[self.index] = torch.maximum(self.lower[self.index], bound)
         return torch.maximum(lower, bound)
 
     def _repair(self, upper: Tensor, lower: Tensor) -> Tensor:
@@ -247,9 +249,11 @@ class _Run:
             return claimed
         where = self.index[local]
         if self.repairs.applies and self.problem.dtype != torch.float64:
-            bound = exact_bound(self.problem.select(local), select(self.state.at, local))
-            self.lower[where] = torch.maximum(self.lower[where], bound)
-            self.grad_evals[where] += 1  # at most: a product with A^T
+            assert self.mean.u is not None
+            for u in (self.state.at.dual[local], self.mean.u[local]):
+                bound = exact_bound(self.problem.select(local), u)
+                self.lower[where] = torch.maximum(self.lower[where], bound)
+            self.grad_evals[where] += 1  # two products with A^T
         holds = self._certify(self.problem.select(local), where)[1]
         self.grad_evals[where] += self.gradient + self.look
         failed = where[~holds]

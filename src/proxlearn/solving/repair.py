@@ -172,14 +172,13 @@ def repaired_bound(
     return best, cost
 
 
-def exact_bound(problem: Problem, e: Evaluation) -> Tensor:
-    """The lower bound on F* in float64 of dual points of another precision, (B,).
+def exact_bound(problem: Problem, dual: Tensor) -> Tensor:
+    """The lower bound on F* in float64 of dual points (B, m) of another precision, (B,).
 
     It costs a product with A^T. Minus infinity where it is not a number.
     """
     exact = problem.to(torch.float64)
-    assert e.dual is not None
-    u = e.dual.double()
+    u = dual.double()
     bound = _bound(exact, u, exact.f.A.adjoint(u))  # type: ignore[attr-defined]
     return torch.where(bound.isnan(), -torch.inf, bound)
 
