@@ -104,3 +104,9 @@ def test_a_dual_point_whose_length_overflows_bounds_nothing():
     assert best.solved
     assert solution.objective - solution.gap <= best.objective
     assert not solution.solved or solution.objective <= best.objective * (1 + 2e-6)
+
+
+@pytest.mark.parametrize("number", [43101, 65265, 78155])
+def test_gaps_count_what_unpenalised_columns_lose(number):
+    """Poisson regression whose dual point is orthogonal to unpenalised columns to rounding only."""
+    assert main(["--seed", "90210", "--first", str(number), "--count", "1"]) == 0

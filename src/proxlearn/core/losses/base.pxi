@@ -85,6 +85,13 @@ cdef class Loss:
         """-sum_i s_i phi*(-scale u_i / s_i), the loss's part of the dual objective."""
         return 0.0
 
+    cdef double rounding(self, double *z) noexcept nogil:
+        """By how much the sum in `dual_value` may be too large; the dual point is one of predictions z.
+
+        0 where its terms are of the size of f, or of f at 0: what is SOLVED may be off by rounding of these.
+        """
+        return 0.0
+
     cdef double best_scale(self, double largest) noexcept nogil:
         """The multiple of u, between 0 and `largest`, at which the dual value is greatest."""
         return min(largest, 1.0)

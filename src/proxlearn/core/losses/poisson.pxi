@@ -54,9 +54,9 @@ static inline double poisson_value(const double *restrict s, const double *restr
 /* mu = exp(z) and u = s (b - mu). */
 static inline void poisson_state(const double *restrict s, const double *restrict b,
                                  const double *restrict z, double *restrict mu,
-                                 double *restrict u, long m) {
+                                 double *restrict bend, double *restrict u, long m) {
     for (long i = 0; i < m; i++) {
-        mu[i] = fast_exp(z[i]);
+        mu[i] = bend[i] = fast_exp(z[i]);
         u[i] = s[i] * (b[i] - mu[i]);
     }
 }
@@ -81,25 +81,38 @@ static inline double poisson_dual(const double *restrict s, const double *restri
         total += s[i] * poisson_conjugate(scale * (mu[i] - b[i]), b[i], log_b[i]);
     return total;
 }
+
+/* The sum of the magnitudes of what is added up there and in the value, |u_i| (1 + |log b_i| + |z_i|). */
+static inline double poisson_terms(const double *restrict u, const double *restrict log_b,
+                                   const double *restrict z, long m) {
+    double total = 0.0;
+#pragma omp simd reduction(+ : total)
+    for (long i = 0; i < m; i++) total += fabs(u[i]) * (1.0 + fabs(log_b[i]) + fabs(z[i]));
+    return total;
+}
     """
     double poisson_value(double *s, double *b, double *log_b, double *z, double *d, double t, long m) noexcept nogil
-    void poisson_state(double *s, double *b, double *z, double *mu, double *u, long m) noexcept nogil
+    void poisson_state(double *s, double *b, double *z, double *mu, double *bend, double *u, long m) noexcept nogil
     double poisson_dual(double *s, double *b, double *log_b, double *mu, double scale, long m) noexcept nogil
+    double poisson_terms(double *u, double *log_b, double *z, long m) noexcept nogil
 
 
 cdef class Poisson(Loss):
     """phi(z) = exp(z) - b z + b log b - b, and u = s (b - exp(z))."""
 
     cdef double *mu     # (m,): exp(z), or what the dual point was moved to
+    cdef double *bend   # (m,): exp(z), the curvature
     cdef double *log_b  # (m,): 0 where b is 0
 
     def __cinit__(self, b, s):
         self.mu = <double *> resized(NULL, self.m, sizeof(double))
+        self.bend = <double *> resized(NULL, self.m, sizeof(double))
         self.log_b = <double *> resized(NULL, self.m, sizeof(double))
         self.take_targets(self.b)
 
     def __dealloc__(self):
         free(self.mu)
+        free(self.bend)
         free(self.log_b)
 
     cdef void take_targets(self, double *b) noexcept nogil:
@@ -112,18 +125,22 @@ cdef class Poisson(Loss):
         return poisson_value(self.s, self.b, self.log_b, z, d, t, self.m)
 
     cdef void differentiate(self, double *z) noexcept nogil:
-        poisson_state(self.s, self.b, z, self.mu, self.u, self.m)
+        poisson_state(self.s, self.b, z, self.mu, self.bend, self.u, self.m)
 
     cdef void curvature(self, double *D) noexcept nogil:
         cdef Py_ssize_t i
         for i in range(self.m):
-            D[i] = self.s[i] * self.mu[i]
+            D[i] = self.s[i] * self.bend[i]
 
     cdef void shift(self, double *v) noexcept nogil:
         cdef Py_ssize_t i
         for i in range(self.m):
-            self.mu[i] = max(0.0, self.mu[i] * (1.0 + v[i]))
+            self.mu[i] = max(0.0, self.mu[i] + self.bend[i] * v[i])
             self.u[i] = self.s[i] * (self.b[i] - self.mu[i])
 
     cdef double dual_value(self, double scale) noexcept nogil:
         return poisson_dual(self.s, self.b, self.log_b, self.mu, scale, self.m) if 0.0 <= scale <= 1.0 else -INFINITY
+
+    cdef double rounding(self, double *z) noexcept nogil:
+        """Each term u (1 + log b) of the dual value is rounded four times, and logarithms can be large."""
+        return 4.0 * DBL_EPSILON * poisson_terms(self.u, self.log_b, z, self.m)

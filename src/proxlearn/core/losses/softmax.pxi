@@ -98,6 +98,7 @@ cdef class Softmax(Loss):
     cdef Py_ssize_t samples, classes
     cdef double *weights  # (samples,)
     cdef double *p        # (C, samples): probabilities, or what the dual point was moved to
+    cdef double *bend     # (C, samples): probabilities, which the curvature is made of
     cdef double *work     # (4, samples)
     cdef double *wrong    # (samples,): 1 - p of the label
 
@@ -109,12 +110,14 @@ cdef class Softmax(Loss):
         self.s = self.weights
         self.u = <double *> resized(self.u, self.m, sizeof(double))
         self.p = <double *> resized(NULL, self.m, sizeof(double))
+        self.bend = <double *> resized(NULL, self.m, sizeof(double))
         self.work = <double *> resized(NULL, 4 * self.samples, sizeof(double))
         self.wrong = self.work + 3 * self.samples
 
     def __dealloc__(self):
         free(self.weights)
         free(self.p)
+        free(self.bend)
         free(self.work)
 
     cdef void scores(self, double *z, double *d, double t) noexcept nogil:
@@ -129,29 +132,30 @@ cdef class Softmax(Loss):
         self.scores(z, NULL, 0.0)
         softmax_state(self.s, self.b, z, self.work, self.work + self.samples, self.work + 2 * self.samples,
                       self.p, self.u, self.wrong, self.samples, self.classes)
+        memcpy(self.bend, self.p, self.m * sizeof(double))
 
     cdef void curvature(self, double *D) noexcept nogil:
         """D = s p, from which `Classes` knows the Hessian: s is the sum over the classes."""
         cdef Py_ssize_t c, i
         for c in range(self.classes):
             for i in range(self.samples):
-                D[c * self.samples + i] = self.s[i] * self.p[c * self.samples + i]
+                D[c * self.samples + i] = self.s[i] * self.bend[c * self.samples + i]
 
     cdef double longest_step(self, double *d) noexcept nogil:
         """Scores change by 10 at most: where one class has all the probability, the loss has no curvature."""
         return min(1.0, 10.0 / max(largest_double(d, self.m), 1e-300))
 
     cdef void shift(self, double *v) noexcept nogil:
-        """p becomes p + p (v - p'v), cut off at 0 and divided by its sum."""
+        """p becomes p + q (v - q'v) with the q of the predictions, cut off at 0 and divided by its sum."""
         cdef Py_ssize_t c, i, at, m = self.samples
         cdef double mean, total
         for i in range(m):
             mean = total = 0.0
             for c in range(self.classes):
-                mean += self.p[c * m + i] * v[c * m + i]
+                mean += self.bend[c * m + i] * v[c * m + i]
             for c in range(self.classes):
                 at = c * m + i
-                self.p[at] = max(0.0, self.p[at] * (1.0 + v[at] - mean))
+                self.p[at] = max(0.0, self.p[at] + self.bend[at] * (v[at] - mean))
                 total += self.p[at]
             self.wrong[i] = 0.0
             for c in range(self.classes):
