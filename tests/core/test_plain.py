@@ -1,4 +1,4 @@
-"""One LASSO or elastic net with a dense A in Fortran order, which the core solves in one call."""
+"""One LASSO, elastic net or NNLS with a dense A in Fortran order: one call of the core."""
 
 import numpy as np
 import pytest
@@ -78,6 +78,67 @@ def test_answers_are_those_of_the_description(shape, defect, ratio, nonnegative)
             assert other.plain is None
         expected = pl.solve(other, tol=1e-9).objective[0]
         assert found.objective[0] == pytest.approx(expected, rel=2e-9, abs=1e-13 * (b @ b))
+
+
+def proven_gap_of_nnls(A, b, x):
+    """F(x) and its gap, from the residual moved into the dual cone by the sum of the columns."""
+    u = b - A @ x
+    F = 0.5 * u @ u
+    length = np.linalg.norm(A, axis=0)
+    inward = -(A / np.where(length > 0, length, 1)).sum(1)
+    slope, c = A.T @ inward, A.T @ u
+    far = max(0.0, (c[length > 0] / -slope[length > 0]).max(initial=0.0))
+    u = u + far * inward
+    t = u @ b / (u @ u) if u @ u > 0 else 1.0
+    return F, F - t * (u @ b - 0.5 * t * u @ u)
+
+
+@pytest.mark.parametrize("defect", ["none", "zero columns", "duplicate columns", "exact fit"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_nonnegative_least_squares(shape, defect):
+    """A is non-negative, so that the sum of its columns leads into the dual cone."""
+    A, b = drawn(*shape, defect)
+    A = np.asfortranarray(abs(A))
+    if defect == "exact fit":
+        b = A @ np.maximum(np.random.default_rng(1).standard_normal(A.shape[1]), 0.0)
+    problem, other = pl.nnls(A, b), pl.nnls(np.ascontiguousarray(A[:, :]), b)
+    assert problem.plain is not None
+    found = pl.solve(problem, tol=1e-8)
+    assert found.solved, found
+    assert (found.x >= 0).all()
+    F, gap = proven_gap_of_nnls(A, b, found.x)
+    assert found.objective[0] == pytest.approx(F, rel=1e-12, abs=1e-13 * (b @ b))
+    assert gap <= 1e-8 * F + 1e-13 * (b @ b)
+    assert found.gap[0] <= 1e-8 * F + 1e-15 * (b @ b)
+    expected = pl.solve(other, tol=1e-8).objective[0]
+    assert found.objective[0] == pytest.approx(expected, rel=2e-8, abs=1e-13 * (b @ b))
+
+
+def test_nonnegative_least_squares_whose_sum_of_columns_leads_nowhere():
+    """Columns in all directions: there is no gap, and the general way says so."""
+    A, b = drawn(40, 30, "opposite columns")
+    found = pl.solve(pl.nnls(A, b))
+    other = pl.solve(pl.nnls(np.ascontiguousarray(A), b))
+    assert found.solved
+    assert found.gap[0] == other.gap[0] == np.inf
+    assert found.objective[0] == pytest.approx(other.objective[0], rel=1e-9)
+
+
+def test_the_description_of_a_plain_nnls_is_the_problem():
+    A, b = drawn(30, 10, "none")
+    problem = pl.nnls(abs(A), b)
+    assert problem.plain is not None
+    assert problem.model.penalty.uniform == (0.0, 0.0, 0.0, np.inf)
+    assert problem.model.penalty.lam is None
+    torch = pl.solve(problem, engine="torch", tol=1e-9, max_iter=20_000)
+    np.testing.assert_allclose(pl.solve(problem).x, torch.x, atol=1e-4)
+
+
+def test_no_lam_is_no_lasso():
+    """A penalty of 0 is not taken for non-negative least squares."""
+    A, b = drawn(20, 5, "none")
+    with pytest.raises(pl.InputError, match="lam"):
+        pl.lasso(A, b, 0.0, nonnegative=True)
 
 
 def test_the_description_of_a_plain_problem_is_the_problem():

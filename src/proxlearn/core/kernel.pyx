@@ -90,6 +90,7 @@ include "solver.pxi"
 include "inward.pxi"
 include "shared.pxi"
 include "plain_squares.pxi"
+include "plain_nnls.pxi"
 include "one_on_simplex.pxi"
 
 

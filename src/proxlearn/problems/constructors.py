@@ -122,6 +122,9 @@ def huber(A: Any, b: Any, lam: Any, delta: Any, weights: Any = None) -> Problem:
 
 def nnls(A: Any, b: Any) -> Problem:
     """``1/2 ||A x - b||^2`` subject to x >= 0."""
+    plain = kernel.plain_nnls(A, b)
+    if plain is not None:
+        return Problem.of_plain(plain)
     A = to_matrix("A", A)
     r = Separable(lower=_lower(True))
     return linear_problem("squares", A, b, to_rows("b", b, A.shape[0], A), r)

@@ -108,9 +108,9 @@ class LinearModel:
 
 
 def model_of_plain(plain: Any) -> LinearModel:
-    """The description of what `proxlearn.core.kernel.plain_squares` holds."""
+    """The description of what `plain_squares` and `plain_nnls` of the core hold."""
     A = Matrix(plain.A, plain.A.shape, 1, False, plain.largest, plain.products)
     lam2 = np.array([plain.l2]) if plain.l2 > 0 else None
     lower = np.zeros((1, 1)) if plain.nonnegative else None
-    r = Separable(np.array([plain.l1]), lam2, lower=lower)
+    r = Separable(np.array([plain.l1]) if plain.l1 > 0 else None, lam2, lower=lower)
     return LinearModel("squares", A, plain.b[None], r)

@@ -36,7 +36,7 @@ class Problem:
     """
 
     plain: Any = None
-    """One dense LASSO or elastic net as the core takes it without a description; or None."""
+    """One dense LASSO, elastic net or NNLS as the core takes it without a description; or None."""
 
     def __init__(self, f: "Smooth", r: "Penalty", single: bool = False, numpy: bool = False):
         self.single, self.numpy = single, numpy
