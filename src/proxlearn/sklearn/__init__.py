@@ -21,21 +21,21 @@ except ImportError as error:
     ) from error
 
 from proxlearn.sklearn.coder import SparseCoder
-from proxlearn.sklearn.groups import GroupLasso, SparseGroupLasso
-from proxlearn.sklearn.groups_cv import GroupLassoCV, SparseGroupLassoCV
-from proxlearn.sklearn.huber import HuberRegressor
+from proxlearn.sklearn.group_lasso import GroupLasso, SparseGroupLasso
+from proxlearn.sklearn.group_lasso_cv import GroupLassoCV, SparseGroupLassoCV
+from proxlearn.sklearn.huber_regressor import HuberRegressor
 from proxlearn.sklearn.information import LassoIC
 from proxlearn.sklearn.linear import ElasticNet, Lasso
 from proxlearn.sklearn.linear_cv import ElasticNetCV, LassoCV
-from proxlearn.sklearn.logistic import LogisticRegression
-from proxlearn.sklearn.logistic_cv import LogisticRegressionCV
+from proxlearn.sklearn.logistic_regression import LogisticRegression
+from proxlearn.sklearn.logistic_regression_cv import LogisticRegressionCV
 from proxlearn.sklearn.multi_task import MultiTaskElasticNet, MultiTaskLasso
 from proxlearn.sklearn.multi_task_cv import MultiTaskElasticNetCV, MultiTaskLassoCV
 from proxlearn.sklearn.nonnegative import NonNegativeLeastSquares
 from proxlearn.sklearn.plots import plot_cv, plot_path
-from proxlearn.sklearn.poisson import PoissonRegressor
+from proxlearn.sklearn.poisson_regressor import PoissonRegressor
 from proxlearn.sklearn.regression_path import enet_path, lasso_path
-from proxlearn.sklearn.simplex import SimplexRegressor
+from proxlearn.sklearn.simplex_regressor import SimplexRegressor
 
 __all__ = [
     "ElasticNet",

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from proxlearn.errors import InputError
+from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import (
     Array,
     Estimator,
@@ -21,7 +22,21 @@ from proxlearn.sklearn.fitting import (
 
 
 class LinearClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
-    """Predictions from `coef_`, `intercept_` and `classes_`."""
+    """Predictions from coefficients.
+
+    Attributes
+    ----------
+    classes_ : array (classes,)
+        The labels.
+    coef_ : array (1, n) or (classes, n)
+        Coefficients, in the precision of X.
+    intercept_ : array (1,) or (classes,)
+        The constant c.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : array (n,)
+        Their names, where all are strings.
+    """
 
     coef_: Any
     intercept_: Any
@@ -69,6 +84,46 @@ class LinearClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+@estimator
+class LogisticClassifier(LinearClassifier):
+    """The parameters of scikit-learn's logistic regressions.
+
+    Parameters
+    ----------
+    dual : bool
+        Without effect.
+    tol : float
+        Largest duality gap, relative to the objective.
+    fit_intercept : bool
+        Whether the constant c is fitted; it is 0 otherwise. It is never penalised.
+    intercept_scaling : float
+        Without effect, since the intercept is not penalised.
+    class_weight : dict or "balanced"
+        Weights of the classes.
+    random_state : object
+        Without effect: the solver draws no random numbers.
+    solver : str
+        Without effect: every penalty has the same solver.
+    max_iter : int
+        Largest number of working sets, or of iterations for more than two classes.
+    verbose : int
+        Without effect.
+    positive : bool
+        Whether the coefficients are constrained to be >= 0.
+    """
+
+    dual: bool = False
+    tol: float = 1e-4
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    class_weight: Any = None
+    random_state: Any = None
+    solver: str = "lbfgs"
+    max_iter: int = 10_000
+    verbose: Any = 0
+    positive: bool = False
 
 
 def labelled(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any, Array]:

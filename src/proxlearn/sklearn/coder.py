@@ -1,5 +1,6 @@
 """Sparse codes of signals in a dictionary."""
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from proxlearn.core.glm import Limits, describe, solve_glm
 from proxlearn.errors import InputError, unknown
+from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import (
     FLOATS,
     Array,
@@ -25,6 +27,7 @@ ALGORITHMS = ("lasso_cd", "lasso_lars", "threshold", "omp", "lars")
 """The values of `transform_algorithm`, which are scikit-learn's."""
 
 
+@estimator
 class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """Sparse codes of signals in a dictionary.
 
@@ -37,31 +40,31 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     Parameters
     ----------
-    dictionary : array (components, n), optional
+    dictionary : array (components, n)
         The dictionary D. Without one, `fit` learns it from X by K-SVD, which needs PyTorch.
-    transform_alpha : float, default=1.0
+    transform_alpha : float
         Weight of the penalty.
     transform_algorithm : {"lasso_cd", "lasso_lars", "threshold", "omp", "lars"}
         The first two, of which "lasso_cd" is the default, minimise the objective above.
         "threshold" moves the products x D^T towards 0 by `transform_alpha`; "omp" and "lars" choose
         `transform_n_nonzero_coefs` atoms one by one.
-    transform_n_nonzero_coefs : int, optional
+    transform_n_nonzero_coefs : int
         Number of non-zeros of a code of "omp" and "lars"; a tenth of the columns by default.
-    split_sign : bool, default=False
+    split_sign : bool
         Whether a code is followed by its negative part, and has only its positive one itself.
-    n_components : int, optional
+    n_components : int
         Number of atoms that `fit` learns; by default as many as X has columns, or non-zero rows.
-    n_nonzero : int, default=1
+    n_nonzero : int
         Largest number of non-zeros in a code while the dictionary is learned.
-    transform_max_iter : int, default=10000
+    transform_max_iter : int
         Largest number of working sets for a code.
-    tol : float, default=1e-6
+    tol : float
         Largest duality gap of a code, relative to its objective.
-    random_state : int or RandomState, optional
+    random_state : int or RandomState
         Chooses the signals from which K-SVD starts.
-    positive_code : bool, default=False
+    positive_code : bool
         Whether the codes are constrained to be >= 0.
-    n_jobs : int, optional
+    n_jobs : int
         Number of threads that share the signals; 1 by default, -1 for all processors.
 
     Attributes
@@ -82,34 +85,18 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     [[2.0, 0.0, -1.0]]
     """
 
-    def __init__(
-        self,
-        dictionary: Any = None,
-        *,
-        transform_algorithm: str = "lasso_cd",
-        transform_n_nonzero_coefs: int | None = None,
-        transform_alpha: float | None = 1.0,
-        split_sign: bool = False,
-        n_components: int | None = None,
-        n_nonzero: int = 1,
-        transform_max_iter: int = 10_000,
-        tol: float = 1e-6,
-        random_state: Any = None,
-        positive_code: bool = False,
-        n_jobs: int | None = None,
-    ):
-        self.dictionary = dictionary
-        self.transform_algorithm = transform_algorithm
-        self.transform_n_nonzero_coefs = transform_n_nonzero_coefs
-        self.transform_alpha = transform_alpha
-        self.split_sign = split_sign
-        self.n_components = n_components
-        self.n_nonzero = n_nonzero
-        self.transform_max_iter = transform_max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.positive_code = positive_code
-        self.n_jobs = n_jobs
+    dictionary: Any = field(default=None, kw_only=False)
+    transform_algorithm: str = "lasso_cd"
+    transform_n_nonzero_coefs: int | None = None
+    transform_alpha: float | None = 1.0
+    split_sign: bool = False
+    n_components: int | None = None
+    n_nonzero: int = 1
+    transform_max_iter: int = 10_000
+    tol: float = 1e-6
+    random_state: Any = None
+    positive_code: bool = False
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Learn the dictionary, or check that the given one fits the signals.
@@ -186,7 +173,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             lower=0.0 if self.positive_code else -np.inf,
         )  # fmt: skip
         answer = solve_glm(glm, limits=limits, threads=thread_count(self.n_jobs))
-        warn_unless_solved(answer, self.tol, stacklevel=4)
+        warn_unless_solved(answer, self.tol)
         return answer.x
 
     def inverse_transform(self, codes: Any) -> Array:

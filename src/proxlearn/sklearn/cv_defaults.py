@@ -4,11 +4,12 @@ The estimator does what the installed scikit-learn does, so that a program whose
 to proxlearn's keeps its meaning, and gives scikit-learn's warnings where a default will change.
 """
 
-import warnings
 from typing import Any
 
 import numpy as np
 import sklearn
+
+from proxlearn.sklearn.fitting import warn
 
 VERSION = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 
@@ -34,7 +35,7 @@ def warn_of_changing_defaults(estimator: Any) -> None:
             "warning."
         )
     for text in words:
-        warnings.warn(text, FutureWarning, stacklevel=3)
+        warn(text, FutureWarning)
 
 
 def wants_legacy_attributes(estimator: Any) -> bool:

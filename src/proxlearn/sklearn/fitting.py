@@ -3,6 +3,7 @@
 import math
 import numbers
 import os
+import sys
 import warnings
 from functools import cache
 from typing import Any
@@ -54,7 +55,7 @@ def aim(tol: float) -> float:
     return tol if tol <= SMALLEST_AIM else max(1e-4 * tol, SMALLEST_AIM)
 
 
-def warn_unless_solved(answers: Answer | list[Answer], tol: float, stacklevel: int = 3) -> None:
+def warn_unless_solved(answers: Answer | list[Answer], tol: float) -> None:
     """Give a `ConvergenceWarning` where a problem of an answer, or of a path, was not solved."""
     answers = answers if isinstance(answers, list) else [answers]
     if not any(answer.status.any() for answer in answers):
@@ -69,7 +70,7 @@ def warn_unless_solved(answers: Answer | list[Answer], tol: float, stacklevel: i
             for answer, where in failed
             if where.any()
         )
-    warn_of_gap(", ".join(names), worst, tol, stacklevel + 1)
+    warn_of_gap(", ".join(names), worst, tol)
 
 
 def _failed(answer: Answer, tol: float) -> npt.NDArray[np.bool_]:
@@ -79,15 +80,22 @@ def _failed(answer: Answer, tol: float) -> npt.NDArray[np.bool_]:
     return failed
 
 
-def warn_of_gap(status: str, gap: float, tol: float, stacklevel: int = 3) -> None:
+def warn_of_gap(status: str, gap: float, tol: float) -> None:
     """Give the `ConvergenceWarning` of a fit that ended at a relative gap above `tol`."""
-    warnings.warn(
+    warn(
         "Objective did not converge. You might want to increase the number of iterations. "
         f"The fit ended {status} at a relative duality gap of {gap:.1e} and tol is {tol:g}: "
         "raise max_iter, loosen tol, or scale the features",
         ConvergenceWarning,
-        stacklevel=stacklevel,
     )
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Give a warning at the line outside the package that called into it."""
+    frame, depth = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("proxlearn."):
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(text, category, stacklevel=depth)
 
 
 def require_at_least(low: float, strict: bool = False, **numbers_: Any) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 from proxlearn.core.penalties import Groups
 from proxlearn.errors import InputError
 from proxlearn.sklearn.fitting import Array
-from proxlearn.sklearn.regression_path import correlations, falling_grid
 from proxlearn.sklearn.regressor import Penalty
 
 
@@ -65,18 +64,6 @@ def group_weights(weights: Any, groups: Groups) -> Array:
 def group_penalty(groups: Groups, weights: Array, ratio: float) -> Penalty:
     """``ratio |x|_1 + (1 - ratio) sum_g weights_g |x_g|`` as arguments of `describe`."""
     return {"l1": ratio, "level": (1.0 - ratio) * weights, "groups": groups}
-
-
-def group_grid(
-    X: Any, y: Array, w: Array | None, fit_intercept: bool, eps: float, alphas: Any,
-    groups: Groups, weights: Array, ratio: float,
-) -> Array:  # fmt: skip
-    """The values of alpha, largest first; an automatic grid begins where all coefficients are 0."""
-
-    def top() -> float:
-        return smallest_strength(correlations(X, y, w, fit_intercept), groups, weights, ratio)
-
-    return falling_grid(alphas, eps, top)
 
 
 def smallest_strength(c: Array, groups: Groups, weights: Array, ratio: float) -> float:

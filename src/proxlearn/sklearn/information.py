@@ -1,5 +1,6 @@
 """LassoIC: the weight of the penalty chosen by an information criterion."""
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -8,24 +9,24 @@ from scipy.special import gammaln
 
 from proxlearn.core.glm import describe
 from proxlearn.errors import InputError, unknown
+from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import (
     Array,
     limits_of,
     require_at_least,
-    sample_weights,
-    validated,
     warn_unless_solved,
     writable,
 )
 from proxlearn.sklearn.folds import of_fold
-from proxlearn.sklearn.regression_path import alpha_grid
-from proxlearn.sklearn.regressor import LeastSquaresRegressor, Penalty, feature_weights, is_full
+from proxlearn.sklearn.regressor import LeastSquaresRegressor, is_full
 from proxlearn.sklearn.ridge import path
+from proxlearn.sklearn.shared_parameters import AlphaGrid, SeparablePenalty
 
 CRITERIA = ("aic", "bic", "ebic")
 
 
-class LassoIC(LeastSquaresRegressor):
+@estimator
+class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
     """`Lasso` with the alpha that an information criterion prefers.
 
     The criterion of coefficients w with df non-zeros is, as in scikit-learn's `LassoLarsIC`::
@@ -37,27 +38,13 @@ class LassoIC(LeastSquaresRegressor):
 
     Parameters
     ----------
-    criterion : {"aic", "bic", "ebic"}, default="aic"
-    gamma : float, default=1.0
+    criterion : {"aic", "bic", "ebic"}
+        What is minimised.
+    gamma : float
         Weight of the number of models of one size, for "ebic".
-    noise_variance : float, optional
+    noise_variance : float
         sigma^2. By default that of the residuals of ordinary least squares, which needs more
         samples than columns.
-    eps : float, default=1e-3
-        The smallest alpha of an automatic grid, relative to the largest.
-    alphas : int or array, default=100
-        Number of values from the smallest alpha whose coefficients are all 0 down to `eps` times
-        that, or the values.
-    fit_intercept : bool, default=True
-        Whether c is fitted; it is 0 otherwise.
-    max_iter : int, default=10000
-        Largest number of working sets of each fit.
-    tol : float, default=1e-6
-        Largest duality gap of each fit, relative to its objective.
-    positive : bool, default=False
-        Whether the coefficients are constrained to be >= 0.
-    penalty_weights : array (n,), optional
-        Weights >= 0 of the columns in the penalty, 1 by default.
 
     Attributes
     ----------
@@ -75,16 +62,6 @@ class LassoIC(LeastSquaresRegressor):
         sigma^2.
     coef_ : array (n,)
         Coefficients, in the precision of X.
-    intercept_ : float
-        The constant c.
-    dual_gap_ : float
-        Upper bound on the distance of the objective to its minimum.
-    n_iter_ : int
-        Number of working sets.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : array (n,)
-        Their names, where all are strings.
 
     Examples
     --------
@@ -95,58 +72,22 @@ class LassoIC(LeastSquaresRegressor):
     [1, 2, 3, 4, 6, 8, 9]
     """
 
-    def __init__(
-        self,
-        criterion: str = "aic",
-        *,
-        gamma: float = 1.0,
-        noise_variance: float | None = None,
-        eps: float = 1e-3,
-        alphas: Any = 100,
-        fit_intercept: bool = True,
-        max_iter: int = 10_000,
-        tol: float = 1e-6,
-        positive: bool = False,
-        penalty_weights: Any = None,
-    ):
-        self.criterion = criterion
-        self.gamma = gamma
-        self.noise_variance = noise_variance
-        self.eps = eps
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.positive = positive
-        self.penalty_weights = penalty_weights
+    criterion: str = field(default="aic", kw_only=False)
+    gamma: float = 1.0
+    noise_variance: float | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the path over alpha, and choose one of its models.
+    takes_several_targets = False
 
-        Parameters
-        ----------
-        X : array or sparse matrix (m, n)
-            float32 and float64 in C or Fortran order, and CSC matrices, are used in place.
-        y : array (m,)
-        sample_weight : array (m,), optional
-            Weights >= 0; only their ratios matter.
-
-        Returns
-        -------
-        self
-        """
+    def _check_parameters(self) -> None:
         if self.criterion not in CRITERIA:
             raise unknown("criterion", self.criterion, CRITERIA)
         require_at_least(0, gamma=self.gamma)
-        X, y = validated(self, X, y, y_numeric=True)
+
+    def _minimise(self, X: Any, y: Any, w: Array | None) -> None:
         m, y = X.shape[0], writable(np.asarray(y, dtype=np.float64))
-        w = sample_weights(sample_weight, m)
         s = np.ones(m) if w is None else w * (m / w.sum())
-        weights = feature_weights(self.penalty_weights, X.shape[1])
-        self.alphas_ = alpha_grid(
-            X, y, w, 1.0, self.fit_intercept, self.eps, self.alphas, self.positive, weights
-        )
-        penalty: Penalty = {"l1": weights, "lower": 0.0 if self.positive else -np.inf}
+        self.alphas_ = self._grid(X, y, w, 1.0)
+        penalty = self._penalty(X.shape[1], 1.0)
         intercept = bool(self.fit_intercept)
         glm = describe(X, y, "squares", **penalty, sample_weight=s, intercept=intercept)
         limits = limits_of(self, is_full(penalty) and bool(self.alphas_.all()))
@@ -161,7 +102,6 @@ class LassoIC(LeastSquaresRegressor):
         best = int(self.criterion_.argmin())
         self.alpha_ = float(self.alphas_[best])
         self._assign(answers[best], X.dtype.type, m, 1)
-        return self
 
     def _judge(self, X: Any, y: Array, s: Array, squares: Array, sizes: Any) -> None:
         """Set the criterion of models with these sums of squares and numbers of non-zeros."""
@@ -194,8 +134,3 @@ class LassoIC(LeastSquaresRegressor):
         left = float(np.square(y - columns @ found) @ s)
         least = np.finfo(float).eps * max(float(np.square(y) @ s), np.finfo(float).tiny)
         return float(max(left, least)) / int(m - columns.shape[1])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = False
-        return tags

@@ -2,16 +2,53 @@
 
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
 
-from proxlearn.sklearn.fitting import require_at_least, require_ratio, validated
-from proxlearn.sklearn.gram import check_gram
+from proxlearn.sklearn.declaration import estimator
+from proxlearn.sklearn.fitting import sample_weights
+from proxlearn.sklearn.gram_check import check_gram
 from proxlearn.sklearn.regression_path import enet_path, lasso_path
-from proxlearn.sklearn.regressor import LeastSquaresRegressor, feature_weights
+from proxlearn.sklearn.regressor import PenalisedRegressor
+from proxlearn.sklearn.shared_parameters import Ignored, L1Ratio, SeparablePenalty
 
 
-class ElasticNet(LeastSquaresRegressor):
+@estimator
+class SeparableRegressor(SeparablePenalty, Ignored, PenalisedRegressor):
+    """What Lasso and ElasticNet share.
+
+    Parameters
+    ----------
+    precompute : bool or array
+        Without effect: the solver decides which products it keeps. A Gram matrix is checked.
+    """
+
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"check_input": UNUSED}
+
+    precompute: Any = False
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Any:
+        """Fit the coefficients.
+
+        Parameters
+        ----------
+        check_input : bool
+            Whether X and y are validated.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        if check_input:
+            X, y = self._validated(X, y)
+        if not isinstance(self.precompute, bool):
+            check_gram(self.precompute, X, sample_weight, self.fit_intercept)
+        self._minimise(X, y, sample_weights(sample_weight, X.shape[0]))
+        return self
+
+
+@estimator
+class ElasticNet(L1Ratio, SeparableRegressor):
     """Linear regression with an l1 and an l2 penalty.
 
     The coefficients w and the intercept c minimise::
@@ -21,51 +58,6 @@ class ElasticNet(LeastSquaresRegressor):
 
     where s are the sample weights, all 1 by default. The answer is certified: the duality gap is
     at most `tol` times the objective, or a `ConvergenceWarning` says that it is not.
-
-    Parameters
-    ----------
-    alpha : float, default=1.0
-        Weight of the penalty.
-    l1_ratio : float, default=0.5
-        Share of the l1 norm in the penalty, from 0 to 1.
-    fit_intercept : bool, default=True
-        Whether c is fitted; it is 0 otherwise.
-    precompute : bool or array, default=False
-        Without effect: the solver decides which products it keeps. A Gram matrix is checked.
-    max_iter : int, default=10000
-        Largest number of working sets.
-    copy_X : bool, default=True
-        Without effect: X is never changed.
-    tol : float, default=1e-6
-        Largest duality gap, relative to the objective.
-    warm_start : bool, default=False
-        Whether `fit` starts from the coefficients of the last fit.
-    positive : bool, default=False
-        Whether the coefficients are constrained to be >= 0.
-    random_state : object, default=None
-        Without effect: the solver draws no random numbers.
-    selection : {"cyclic", "random"}, default="cyclic"
-        Without effect, as for `random_state`.
-    penalty_weights : array (n,), optional
-        Weights >= 0 of the columns in the penalty, 1 by default; a column of weight 0 is not
-        penalised (adaptive LASSO).
-
-    Attributes
-    ----------
-    coef_ : array (n,) or (T, n)
-        Coefficients, in the precision of X.
-    sparse_coef_ : sparse matrix (1, n) or (T, n)
-        The same.
-    intercept_ : float or array (T,)
-        The constant c.
-    dual_gap_ : float or array (T,)
-        Upper bound on the distance of the objective to its minimum.
-    n_iter_ : int or list of int
-        Number of working sets.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : array (n,)
-        Their names, where all are strings.
 
     Examples
     --------
@@ -77,74 +69,11 @@ class ElasticNet(LeastSquaresRegressor):
     0.491
     """
 
-    __metadata_request__fit: ClassVar[dict[str, str]] = {"check_input": UNUSED}
-
     path = staticmethod(enet_path)
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        precompute: Any = False,
-        max_iter: int = 10_000,
-        copy_X: bool = True,
-        tol: float = 1e-6,
-        warm_start: bool = False,
-        positive: bool = False,
-        random_state: Any = None,
-        selection: str = "cyclic",
-        penalty_weights: Any = None,
-    ):
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.precompute = precompute
-        self.max_iter = max_iter
-        self.copy_X = copy_X
-        self.tol = tol
-        self.warm_start = warm_start
-        self.positive = positive
-        self.random_state = random_state
-        self.selection = selection
-        self.penalty_weights = penalty_weights
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Any:
-        """Fit the coefficients.
-
-        Parameters
-        ----------
-        X : array or sparse matrix (m, n)
-            float32 and float64 in C or Fortran order, and CSC matrices, are used in place.
-        y : array (m,) or (m, T)
-            One target, or several, each of which is fitted on its own.
-        sample_weight : array (m,), optional
-            Weights >= 0; only their ratios matter.
-        check_input : bool, default=True
-            Whether X and y are validated.
-
-        Returns
-        -------
-        self
-        """
-        require_at_least(0, alpha=self.alpha)
-        ratio = self._ratio()
-        if check_input:
-            X, y = validated(self, X, y, y_numeric=True, multi_output=True)
-        if not isinstance(self.precompute, bool):
-            check_gram(self.precompute, X, sample_weight, self.fit_intercept)
-        strength = self.alpha * feature_weights(self.penalty_weights, X.shape[1])
-        lower = 0.0 if self.positive else -np.inf
-        penalty = {"l1": ratio * strength, "l2": (1.0 - ratio) * strength, "lower": lower}
-        return self._fit(X, y, sample_weight, penalty)
-
-    def _ratio(self) -> float:
-        require_ratio(l1_ratio=self.l1_ratio)
-        return float(self.l1_ratio)
-
-
-class Lasso(ElasticNet):
+@estimator
+class Lasso(SeparableRegressor):
     """Linear regression with an l1 penalty.
 
     The coefficients w and the intercept c minimise::
@@ -153,49 +82,6 @@ class Lasso(ElasticNet):
 
     where s are the sample weights, all 1 by default. The answer is certified: the duality gap is
     at most `tol` times the objective, or a `ConvergenceWarning` says that it is not.
-
-    Parameters
-    ----------
-    alpha : float, default=1.0
-        Weight of the penalty.
-    fit_intercept : bool, default=True
-        Whether c is fitted; it is 0 otherwise.
-    precompute : bool or array, default=False
-        Without effect: the solver decides which products it keeps. A Gram matrix is checked.
-    copy_X : bool, default=True
-        Without effect: X is never changed.
-    max_iter : int, default=10000
-        Largest number of working sets.
-    tol : float, default=1e-6
-        Largest duality gap, relative to the objective.
-    warm_start : bool, default=False
-        Whether `fit` starts from the coefficients of the last fit.
-    positive : bool, default=False
-        Whether the coefficients are constrained to be >= 0.
-    random_state : object, default=None
-        Without effect: the solver draws no random numbers.
-    selection : {"cyclic", "random"}, default="cyclic"
-        Without effect, as for `random_state`.
-    penalty_weights : array (n,), optional
-        Weights >= 0 of the columns in the penalty, 1 by default; a column of weight 0 is not
-        penalised (adaptive LASSO).
-
-    Attributes
-    ----------
-    coef_ : array (n,) or (T, n)
-        Coefficients, in the precision of X.
-    sparse_coef_ : sparse matrix (1, n) or (T, n)
-        The same.
-    intercept_ : float or array (T,)
-        The constant c.
-    dual_gap_ : float or array (T,)
-        Upper bound on the distance of the objective to its minimum.
-    n_iter_ : int or list of int
-        Number of working sets.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : array (n,)
-        Their names, where all are strings.
 
     Examples
     --------
@@ -207,33 +93,3 @@ class Lasso(ElasticNet):
     """
 
     path = staticmethod(lasso_path)
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        precompute: Any = False,
-        copy_X: bool = True,
-        max_iter: int = 10_000,
-        tol: float = 1e-6,
-        warm_start: bool = False,
-        positive: bool = False,
-        random_state: Any = None,
-        selection: str = "cyclic",
-        penalty_weights: Any = None,
-    ):
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.precompute = precompute
-        self.copy_X = copy_X
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.positive = positive
-        self.random_state = random_state
-        self.selection = selection
-        self.penalty_weights = penalty_weights
-
-    def _ratio(self) -> float:
-        return 1.0

@@ -5,47 +5,54 @@ from typing import Any
 import numpy as np
 
 from proxlearn.errors import InputError
-from proxlearn.sklearn.fitting import (
-    limits_of,
-    require_at_least,
-    require_ratio,
-    sample_weights,
-    validated,
-    warn_unless_solved,
-)
+from proxlearn.sklearn.declaration import estimator
+from proxlearn.sklearn.fitting import Array, limits_of, warn_unless_solved
+from proxlearn.sklearn.multi_task_problem import Tasks
 from proxlearn.sklearn.regression_path import enet_path, lasso_path
-from proxlearn.sklearn.regressor import LeastSquaresRegressor, Penalty, is_full
-from proxlearn.sklearn.tasks import Tasks
+from proxlearn.sklearn.regressor import PenalisedRegressor, Penalty, Regressor, is_full
+from proxlearn.sklearn.shared_parameters import Ignored, L1Ratio
 
 
-class MultiTaskRegressor(LeastSquaresRegressor):
-    """The fit of several targets at once."""
+@estimator
+class MultiTask(Ignored, Regressor):
+    """The fit of several targets at once.
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, penalty: Penalty) -> Any:
-        """Fit validated X and y with a penalty {level, l2} of the mean loss."""
-        w = sample_weights(sample_weight, X.shape[0])
-        s = np.ones(X.shape[0]) if w is None else w
-        total = float(s.sum())
-        tasks = Tasks(X, y, s, bool(self.fit_intercept))
-        limits = limits_of(self, is_full(penalty))
-        start = self._warm_coefficients((y.shape[1], X.shape[1]))
-        answer = tasks.solve(total * penalty["level"], total * penalty["l2"], limits, start)
-        warn_unless_solved(answer, self.tol, stacklevel=4)
-        self.coef_ = answer.x.reshape(y.shape[1], X.shape[1])
-        self.intercept_ = answer.intercept[0].astype(X.dtype) if self.fit_intercept else 0.0
-        self.dual_gap_, self.n_iter_ = float(answer.gap[0]) / total, int(answer.iterations[0])
-        return self
+    Attributes
+    ----------
+    coef_ : array (T, n)
+        Coefficients, in the precision of X.
+    sparse_coef_ : sparse matrix (T, n)
+        The same.
+    intercept_ : array (T,)
+        The constants c.
+    dual_gap_ : float
+        Upper bound on the distance of the objective to its minimum.
+    n_iter_ : int
+        Number of working sets.
+    """
 
-    def _warm_coefficients(self, shape: tuple[int, int]) -> Any:
-        if not getattr(self, "warm_start", False) or np.shape(getattr(self, "coef_", 0)) != shape:
-            return None
-        return self.coef_
+    def _penalty(self, features: int, ratio: float) -> Penalty:
+        return {"level": ratio, "l2": 1.0 - ratio}
 
-    def _require_tasks(self, y: Any) -> None:
-        """An error where y has no axis of targets."""
+    def _validated(self, X: Any, y: Any) -> tuple[Any, Any]:
+        X, y = super()._validated(X, y)
         if y.ndim == 1:
             single = type(self).__name__.removeprefix("MultiTask")
             raise InputError(f"For mono-task outputs, use {single}: y has shape {y.shape}")
+        return X, y
+
+    def _solve(self, X: Any, y: Any, w: Array | None, penalty: Penalty) -> None:
+        s = np.ones(X.shape[0]) if w is None else w
+        total, shape = float(s.sum()), (y.shape[1], X.shape[1])
+        tasks = Tasks(X, y, s, bool(self.fit_intercept))
+        limits = limits_of(self, is_full(penalty))
+        start = self._start(X, None)
+        start = None if np.shape(start) != shape else start
+        answer = tasks.solve(total * penalty["level"], total * penalty["l2"], limits, start)
+        warn_unless_solved(answer, self.tol)
+        self.coef_ = answer.x.reshape(shape)
+        self.intercept_ = answer.intercept[0].astype(X.dtype) if self.fit_intercept else 0.0
+        self.dual_gap_, self.n_iter_ = float(answer.gap[0]) / total, int(answer.iterations[0])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -53,7 +60,8 @@ class MultiTaskRegressor(LeastSquaresRegressor):
         return tags
 
 
-class MultiTaskElasticNet(MultiTaskRegressor):
+@estimator
+class MultiTaskElasticNet(L1Ratio, MultiTask, PenalisedRegressor):
     """Linear regression of several targets with an l2/l1 and an l2 penalty.
 
     The coefficients W (T, n) and the intercepts c (T,) minimise::
@@ -67,41 +75,8 @@ class MultiTaskElasticNet(MultiTaskRegressor):
 
     Parameters
     ----------
-    alpha : float, default=1.0
-        Weight of the penalty.
-    l1_ratio : float, default=0.5
+    l1_ratio : float
         Share of the l2/l1 norm in the penalty, from 0 to 1.
-    fit_intercept : bool, default=True
-        Whether c is fitted; it is 0 otherwise.
-    copy_X : bool, default=True
-        Without effect: X is never changed.
-    max_iter : int, default=10000
-        Largest number of working sets.
-    tol : float, default=1e-6
-        Largest duality gap, relative to the objective.
-    warm_start : bool, default=False
-        Whether `fit` starts from the coefficients of the last fit.
-    random_state : object, default=None
-        Without effect: the solver draws no random numbers.
-    selection : {"cyclic", "random"}, default="cyclic"
-        Without effect, as for `random_state`.
-
-    Attributes
-    ----------
-    coef_ : array (T, n)
-        Coefficients, in the precision of X.
-    sparse_coef_ : sparse matrix (T, n)
-        The same.
-    intercept_ : array (T,)
-        The constants c.
-    dual_gap_ : float
-        Upper bound on the distance of the objective to its minimum.
-    n_iter_ : int
-        Number of working sets.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : array (n,)
-        Their names, where all are strings.
 
     Examples
     --------
@@ -113,57 +88,9 @@ class MultiTaskElasticNet(MultiTaskRegressor):
 
     path = staticmethod(enet_path)
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        copy_X: bool = True,
-        max_iter: int = 10_000,
-        tol: float = 1e-6,
-        warm_start: bool = False,
-        random_state: Any = None,
-        selection: str = "cyclic",
-    ):
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.copy_X = copy_X
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.selection = selection
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the coefficients.
-
-        Parameters
-        ----------
-        X : array or sparse matrix (m, n)
-        y : array (m, T)
-            The targets.
-        sample_weight : array (m,), optional
-            Weights >= 0; only their ratios matter.
-
-        Returns
-        -------
-        self
-        """
-        require_at_least(0, alpha=self.alpha)
-        ratio = self._ratio()
-        X, y = validated(self, X, y, y_numeric=True, multi_output=True)
-        self._require_tasks(y)
-        penalty = {"level": self.alpha * ratio, "l2": self.alpha * (1.0 - ratio)}
-        return self._fit(X, y, sample_weight, penalty)
-
-    def _ratio(self) -> float:
-        require_ratio(l1_ratio=self.l1_ratio)
-        return float(self.l1_ratio)
-
-
-class MultiTaskLasso(MultiTaskElasticNet):
+@estimator
+class MultiTaskLasso(MultiTask, PenalisedRegressor):
     """Linear regression of several targets with an l2/l1 penalty.
 
     The coefficients W (T, n) and the intercepts c (T,) minimise::
@@ -174,42 +101,6 @@ class MultiTaskLasso(MultiTaskElasticNet):
     X, which are 0 for all targets or for none. The answer is certified: the duality gap is at most
     `tol` times the objective, or a `ConvergenceWarning` says that it is not.
 
-    Parameters
-    ----------
-    alpha : float, default=1.0
-        Weight of the penalty.
-    fit_intercept : bool, default=True
-        Whether c is fitted; it is 0 otherwise.
-    copy_X : bool, default=True
-        Without effect: X is never changed.
-    max_iter : int, default=10000
-        Largest number of working sets.
-    tol : float, default=1e-6
-        Largest duality gap, relative to the objective.
-    warm_start : bool, default=False
-        Whether `fit` starts from the coefficients of the last fit.
-    random_state : object, default=None
-        Without effect: the solver draws no random numbers.
-    selection : {"cyclic", "random"}, default="cyclic"
-        Without effect, as for `random_state`.
-
-    Attributes
-    ----------
-    coef_ : array (T, n)
-        Coefficients, in the precision of X.
-    sparse_coef_ : sparse matrix (T, n)
-        The same.
-    intercept_ : array (T,)
-        The constants c.
-    dual_gap_ : float
-        Upper bound on the distance of the objective to its minimum.
-    n_iter_ : int
-        Number of working sets.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : array (n,)
-        Their names, where all are strings.
-
     Examples
     --------
     >>> from proxlearn.sklearn import MultiTaskLasso
@@ -219,27 +110,3 @@ class MultiTaskLasso(MultiTaskElasticNet):
     """
 
     path = staticmethod(lasso_path)
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        copy_X: bool = True,
-        max_iter: int = 10_000,
-        tol: float = 1e-6,
-        warm_start: bool = False,
-        random_state: Any = None,
-        selection: str = "cyclic",
-    ):
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.copy_X = copy_X
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.selection = selection
-
-    def _ratio(self) -> float:
-        return 1.0

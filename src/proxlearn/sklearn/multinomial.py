@@ -37,7 +37,7 @@ class Multinomial:
             # Where no gap exists, violations of the optimality conditions have to meet `tol` alone.
             x0 = np.concatenate([answer.x[0], np.ravel(answer.intercept[0] * self.fit_intercept)])
             answer = solve(glm, x0, Limits(tol, max_iter))
-        warn_unless_solved(answer, tol, stacklevel=4)
+        warn_unless_solved(answer, tol)
         if np.isfinite(C) or self.positive:
             return answer
         # What is added to the coefficients of all classes changes nothing without a penalty: as in

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from proxlearn.core.glm import Glm, path_glm
-from proxlearn.sklearn.fitting import Array, limits_of, validated
+from proxlearn.sklearn.declaration import estimator
+from proxlearn.sklearn.fitting import Array, limits_of
 from proxlearn.sklearn.regression_path import largest_push
 from proxlearn.sklearn.regressor import LeastSquaresRegressor
 
@@ -14,6 +15,7 @@ VANISHING = 0.01 ** np.arange(1, 8)
 """Weights of an l1 penalty that falls to 1e-14 times the smallest one whose solution is 0."""
 
 
+@estimator
 class NonNegativeLeastSquares(LeastSquaresRegressor):
     """Linear regression with coefficients that are not negative.
 
@@ -28,29 +30,15 @@ class NonNegativeLeastSquares(LeastSquaresRegressor):
 
     Parameters
     ----------
-    fit_intercept : bool, default=True
+    fit_intercept : bool
         Whether c is fitted; it is 0 otherwise.
-    max_iter : int, default=10000
-        Largest number of working sets.
-    tol : float, default=1e-8
-        Largest duality gap, relative to the objective.
 
     Attributes
     ----------
     coef_ : array (n,) or (T, n)
         Coefficients, in float64.
-    sparse_coef_ : sparse matrix (1, n) or (T, n)
-        The same.
-    intercept_ : float or array (T,)
-        The constant c.
     dual_gap_ : float or array (T,)
         Upper bound on the distance of the objective to its minimum; may be infinite.
-    n_iter_ : int or list of int
-        Number of working sets.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : array (n,)
-        Their names, where all are strings.
 
     Examples
     --------
@@ -60,34 +48,16 @@ class NonNegativeLeastSquares(LeastSquaresRegressor):
     [2.0, 0.0]
     """
 
-    def __init__(self, *, fit_intercept: bool = True, max_iter: int = 10_000, tol: float = 1e-8):
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
+    fit_intercept: bool = True
+    tol: float = 1e-8
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the coefficients.
-
-        Parameters
-        ----------
-        X : array or sparse matrix (m, n)
-            float64 in C or Fortran order, and CSC matrices of it, are used in place.
-        y : array (m,) or (m, T)
-            One target, or several, each of which is fitted on its own.
-        sample_weight : array (m,), optional
-            Weights >= 0; only their ratios matter.
-
-        Returns
-        -------
-        self
-        """
-        X, y = validated(self, X, y, y_numeric=True, multi_output=True)
+    def _minimise(self, X: Any, y: Any, w: Array | None) -> None:
         # Where no gap is known the optimality conditions are the certificate, and coefficients
         # that are rounded to float32 do not meet them.
         X = X.astype(np.float64, copy=False)
-        return self._fit(X, y, sample_weight, {"lower": 0.0})
+        self._solve(X, y, w, {"lower": 0.0})
 
-    def _start(self, X: Any, y: Any, glm: Glm) -> Array | None:
+    def _start(self, X: Any, glm: Glm) -> Array | None:
         """For wide data, the end of a path over an l1 penalty that all but vanishes.
 
         Wide data have many solutions, and which of them the solver finds from 0 depends on

@@ -3,6 +3,7 @@
 import numbers
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from proxlearn.sklearn.fitting import (
     require_ratio,
     warn_unless_solved,
 )
-from proxlearn.sklearn.tasks import Tasks
+from proxlearn.sklearn.multi_task_problem import Tasks
 
 NO_GRID = (
     "Automatic alpha grid generation is not supported for l1_ratio=0. Please supply a grid by "
@@ -118,7 +119,8 @@ def enet_path(
             X, y, l1_ratio, sample_weight, Limits(tol, int(max_iter)), **options
         )
         return found if return_n_iter else found[:3]
-    grid = alpha_grid(X, y, sample_weight, l1_ratio, False, eps, alphas, positive)
+    top = partial(largest_alpha, X, y, sample_weight, l1_ratio, False, positive)
+    grid = falling_grid(alphas, eps, top)
     m = X.shape[0]
     glm = describe(
         X, y, "squares", l1=m * l1_ratio, l2=m * (1.0 - l1_ratio),
@@ -152,7 +154,7 @@ def _several_targets(
     aimed = replace(limits, tol=aim(limits.tol) if grid.all() else limits.tol)
     levels, l2s = m * l1_ratio * grid, m * (1.0 - l1_ratio) * grid
     answers = list(tasks.path(levels, l2s, aimed, coef_init))
-    warn_unless_solved(answers, limits.tol, stacklevel=4)
+    warn_unless_solved(answers, limits.tol)
     coefs = np.stack([answer.x.reshape(-1, n) for answer in answers], axis=-1)
     gaps = np.array([answer.gap[0] / m for answer in answers])
     return grid, coefs, gaps, [int(answer.iterations[0]) for answer in answers]
@@ -183,25 +185,14 @@ def lasso_path(X: Any, y: Any, **options: Any) -> tuple[Any, ...]:
     return enet_path(X, y, **{**options, "l1_ratio": 1.0})
 
 
-def alpha_grid(
-    X: Any,
-    y: Array,
-    w: Array | None,
-    l1_ratio: float,
-    fit_intercept: bool,
-    eps: float,
-    alphas: Any,
-    positive: bool,
+def largest_alpha(
+    X: Any, y: Array, w: Array | None, l1_ratio: float, fit_intercept: bool, positive: bool,
     weights: Any = 1.0,
-) -> Array:
-    """The values of alpha, largest first; an automatic grid begins where all coefficients are 0."""
-
-    def top() -> float:
-        if l1_ratio == 0:
-            raise InputError(NO_GRID)
-        return largest_push(X, y, w, fit_intercept, positive, weights) / l1_ratio
-
-    return falling_grid(alphas, eps, top)
+) -> float:  # fmt: skip
+    """The smallest alpha whose coefficients are all 0, with weights of the columns."""
+    if l1_ratio == 0:
+        raise InputError(NO_GRID)
+    return largest_push(X, y, w, fit_intercept, positive, weights) / l1_ratio
 
 
 def falling_grid(alphas: Any, eps: float, top: Callable[[], float]) -> Array:

@@ -1,5 +1,7 @@
-"""What the regressors with a least squares loss share: the fit, its attributes, predictions."""
+"""What the regressors share: the fit, its attributes, predictions."""
 
+from abc import abstractmethod
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -8,12 +10,15 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from proxlearn.core.glm import Answer, Glm, describe
 from proxlearn.errors import InputError
+from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import (
     Array,
     Estimator,
     limits_of,
     linear_prediction,
+    require_at_least,
     sample_weights,
+    validated,
     warn_unless_solved,
     writable,
 )
@@ -23,15 +28,34 @@ Penalty = dict[str, Any]
 """A penalty as the arguments of `describe`: l1, l2 and bounds, or l1, level and groups."""
 
 
-class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):  # type: ignore[misc]
-    """Fit and predict; a subclass says with which penalty. Several targets are one batch."""
+class LinearRegressor(MultiOutputMixin, RegressorMixin, Estimator):  # type: ignore[misc]
+    """Predictions from coefficients.
+
+    Attributes
+    ----------
+    coef_ : array (n,) or (T, n)
+        Coefficients, in the precision of X.
+    sparse_coef_ : sparse matrix (1, n) or (T, n)
+        The same.
+    intercept_ : float or array (T,)
+        The constant c.
+    dual_gap_ : float or array (T,)
+        Upper bound on the distance of the objective to its minimum.
+    n_iter_ : int or list of int
+        Number of working sets.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : array (n,)
+        Their names, where all are strings.
+    """
 
     coef_: Any
     intercept_: Any
     dual_gap_: Any
     n_iter_: Any
-    fit_intercept: bool
-    tol: float
+    fit_intercept: Any
+
+    takes_several_targets = True
 
     def predict(self, X: Any) -> Any:
         """Predict targets.
@@ -52,22 +76,80 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):  # typ
         """`coef_` as a sparse matrix, (1, n) or (T, n)."""
         return scipy.sparse.csr_matrix(np.atleast_2d(self.coef_))
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, penalty: Penalty) -> Any:
-        """Fit validated X and y with a penalty of the mean loss, and set the attributes."""
-        m = X.shape[0]
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = self.takes_several_targets
+        return tags
+
+
+@estimator
+class Regressor(LinearRegressor):
+    """The fit of a linear model; a subclass says what it minimises.
+
+    Parameters
+    ----------
+    max_iter : int
+        Largest number of working sets.
+    tol : float
+        Largest duality gap, relative to the objective.
+    """
+
+    max_iter: int = 10_000
+    tol: float = 1e-6
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the coefficients.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (m, n)
+            float32 and float64 in C or Fortran order, and CSC matrices, are used in place.
+        y : array (m,) or (m, T)
+            One target, or several where the estimator takes them: multi-task estimators fit them
+            together, the others each on its own.
+        sample_weight : array (m,)
+            Weights >= 0; only their ratios matter.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X, y = self._validated(X, y)
+        self._minimise(X, y, sample_weights(sample_weight, X.shape[0]))
+        return self
+
+    def _check_parameters(self) -> None:
+        """Raise an error for values that are not allowed."""
+
+    def _validated(self, X: Any, y: Any) -> tuple[Any, Any]:
+        several = self.takes_several_targets
+        X, y = validated(self, X, y, y_numeric=True, multi_output=several)
         if scipy.sparse.issparse(y):
             raise TypeError("y is a sparse matrix; expected a dense array")
-        w = sample_weights(sample_weight, m)
+        return X, y
+
+    @abstractmethod
+    def _minimise(self, X: Any, y: Any, w: Array | None) -> None:
+        """Set the attributes from validated X, y and weights of the samples."""
+
+
+class LeastSquaresRegressor(Regressor):
+    """Least squares; several targets are one batch."""
+
+    def _solve(self, X: Any, y: Any, w: Array | None, penalty: Penalty) -> None:
+        """Minimise the mean loss with a penalty, and set the attributes."""
+        m = X.shape[0]
         glm = describe(
             X, writable(y).T, "squares", **times(m, penalty),
             sample_weight=None if w is None else w * (m / w.sum()),
             intercept=bool(self.fit_intercept),
         )  # fmt: skip
         limits = limits_of(self, is_full(penalty))
-        answer = solve(glm, self._start(X, y, glm), limits)
-        warn_unless_solved(answer, self.tol, stacklevel=4)
+        answer = solve(glm, self._start(X, glm), limits)
+        warn_unless_solved(answer, self.tol)
         self._assign(answer, X.dtype.type, m, y.ndim)
-        return self
 
     def _assign(self, answer: Answer, precision: Any, m: int, axes: int) -> None:
         """Set the attributes; a single target, also in a column y (m, 1), has no axis."""
@@ -84,16 +166,47 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):  # typ
             self.n_iter_ = answer.iterations.tolist()
         self.intercept_ = (intercept if axes > 1 else intercept[0]) if self.fit_intercept else 0.0
 
-    def _start(self, X: Any, y: Any, glm: Glm) -> Array | None:
+    def _start(self, X: Any, glm: Glm) -> Array | None:
         """Where the solver starts, if not at 0."""
-        if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
-            return None
-        return np.atleast_2d(self.coef_)
+        return None
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+
+@estimator
+class PenalisedRegressor(LeastSquaresRegressor):
+    """Least squares with a penalty of a given weight, which may start from the last fit.
+
+    Parameters
+    ----------
+    alpha : float
+        Weight of the penalty.
+    fit_intercept : bool
+        Whether the constant c is fitted; it is 0 otherwise.
+    warm_start : bool
+        Whether `fit` starts from the coefficients of the last fit.
+    """
+
+    alpha: float = field(default=1.0, kw_only=False)
+    fit_intercept: bool = True
+    warm_start: bool = False
+
+    def _check_parameters(self) -> None:
+        require_at_least(0, alpha=self.alpha)
+        self._ratio()
+
+    def _minimise(self, X: Any, y: Any, w: Array | None) -> None:
+        penalty = self._penalty(X.shape[1], self._ratio())
+        self._solve(X, y, w, times(self.alpha, penalty))
+
+    @abstractmethod
+    def _penalty(self, features: int, ratio: float) -> Penalty:
+        """The penalty for alpha = 1 and this share of the l1 norm."""
+
+    def _ratio(self) -> float:
+        """The share of the l1 norm."""
+        return 1.0
+
+    def _start(self, X: Any, glm: Glm) -> Array | None:
+        return np.atleast_2d(self.coef_) if self.warm_start and hasattr(self, "coef_") else None
 
 
 def times(factor: Any, penalty: Penalty) -> Penalty:

@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from proxlearn.core.glm import describe
+from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import (
     Array,
     limits_of,
     sample_weights,
     thread_count,
-    validated,
     warn_unless_solved,
     writable,
 )
@@ -21,6 +21,7 @@ from proxlearn.sklearn.folds import Fold, of_fold, path_predictions, split, trai
 from proxlearn.sklearn.regressor import LeastSquaresRegressor, Penalty, is_full, times
 from proxlearn.sklearn.ridge import path
 from proxlearn.sklearn.routing import routed, router
+from proxlearn.sklearn.shared_parameters import AlphaGrid
 
 
 @dataclass(frozen=True)
@@ -39,27 +40,42 @@ class Choice:
     """Which share of l1 that is."""
 
 
-class RegressorCV(LeastSquaresRegressor):
-    """The fit of a cross-validation.
+@estimator
+class RegressorCV(AlphaGrid, LeastSquaresRegressor):
+    """The weight of a penalty chosen on held-out folds.
 
-    A subclass says which shares of l1 are tried (`_ratios`), which penalty belongs to a share
-    (`_penalty`), and which values of alpha (`_grid`).
+    A subclass says which shares of the l1 norm are tried (`_ratios`), which penalty belongs to a
+    share (`_penalty`), and for which alpha all coefficients are 0 (`_largest_alpha`).
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable
+        Folds, as in scikit-learn; 5 by default.
+    n_jobs : int
+        Number of threads that share the folds; 1 by default, -1 for all processors.
+
+    Attributes
+    ----------
+    alpha_ : float or array (T,)
+        The chosen alpha, one for each target. The other attributes of the cross-validation have a
+        first axis of T targets, too, where there are several.
+    mse_path_ : array (K, folds)
+        Mean squared errors on the held-out samples.
+    gap_path_ : array (K,)
+        Largest relative duality gap over the folds, for each alpha.
+    coef_ : array (n,) or (T, n)
+        Coefficients of the fit to all samples, in the precision of X.
     """
 
-    cv: Any
-    alphas: Any
-    n_jobs: Any
+    cv: Any = None
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
         """Choose alpha on held-out folds, then fit all samples.
 
         Parameters
         ----------
-        X : array or sparse matrix (m, n)
-            float32 and float64 in C or Fortran order, and CSC matrices, are used in place.
-        y : array (m,) or (m, T)
-            One target, or several, each of which gets its own alpha.
-        sample_weight : array (m,), optional
+        sample_weight : array (m,)
             Weights >= 0, in the fits and in the errors on held-out samples.
         **params
             Arguments of the splitter, such as `groups`, where metadata routing is enabled.
@@ -71,16 +87,18 @@ class RegressorCV(LeastSquaresRegressor):
         limits_of(self)
         ratios = self._ratios()
         splitting, _ = routed(self, "fit", sample_weight, params)
-        X, y = validated(self, X, y, y_numeric=True, multi_output=True)
+        X, y = self._validated(X, y)
         y = writable(np.asarray(y, dtype=np.float64))
-        targets = self._targets(y)
         w = sample_weights(sample_weight, X.shape[0])
         folds = split(self.cv, X, y, splitting)
         penalties = [self._penalty(X.shape[1], ratio) for ratio in ratios]
-        chosen = [self._choose(X, target, w, folds, ratios, penalties) for target in targets]
+        chosen = [
+            self._choose(X, target, w, folds, ratios, penalties) for target in self._targets(y)
+        ]
         self._describe_choices(chosen, ratios)
         rows = [times(choice.alpha, penalties[choice.place]) for choice in chosen]
-        return self._fit(X, y, w, _stacked(rows, X.shape[1]))
+        self._solve(X, y, w, _stacked(rows, X.shape[1]))
+        return self
 
     def _targets(self, y: Array) -> Any:
         """The targets, each of which gets its own alpha."""
@@ -120,16 +138,13 @@ class RegressorCV(LeastSquaresRegressor):
         if hasattr(self, "l1_ratio"):
             self.l1_ratio_ = squeezed([c.ratio for c in chosen])
 
+    @abstractmethod
     def _ratios(self) -> Array:
-        return np.ones(1)
+        """The shares of the l1 norm."""
 
     @abstractmethod
     def _penalty(self, features: int, ratio: float) -> Penalty:
         """The penalty of the mean loss for alpha = 1."""
-
-    @abstractmethod
-    def _grid(self, X: Any, y: Array, w: Array | None, ratio: float) -> Array:
-        """The values of alpha, largest first."""
 
     def _errors(
         self, X: Any, y: Array, w: Array | None, folds: list[Fold], penalty: Penalty, grid: Array
@@ -142,7 +157,7 @@ class RegressorCV(LeastSquaresRegressor):
         factors = grid[:, None] * kept.sum(axis=1)
         limits = limits_of(self, is_full(penalty) and bool(grid.all()))
         answers = path(glm, factors, limits, threads=thread_count(self.n_jobs))
-        warn_unless_solved(answers, self.tol, stacklevel=5)
+        warn_unless_solved(answers, self.tol)
         errors = np.empty((len(grid), len(folds)))
         for k, (_, test) in enumerate(folds):
             missed = y[test, None] - path_predictions(X, *of_fold(answers, k), test)

@@ -8,13 +8,14 @@ import numpy.typing as npt
 from sklearn.utils.metadata_routing import UNUSED
 
 from proxlearn.errors import InputError, unknown
-from proxlearn.sklearn.classifier import LinearClassifier, labelled
+from proxlearn.sklearn.classifier import LogisticClassifier, labelled
 from proxlearn.sklearn.cv_defaults import (
     scoring_of,
     set_legacy_attributes,
     wants_legacy_attributes,
     warn_of_changing_defaults,
 )
+from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import (
     Array,
     require_at_least,
@@ -24,7 +25,7 @@ from proxlearn.sklearn.fitting import (
 )
 from proxlearn.sklearn.folds import Fold, split, training_weights
 from proxlearn.sklearn.held_out import accuracies, scores_of
-from proxlearn.sklearn.logistic import (
+from proxlearn.sklearn.logistic_regression import (
     PENALTIES,
     LogisticRegression,
     binary,
@@ -41,61 +42,43 @@ CERTAIN = -float(np.log(np.finfo(float).eps))
 """The log-odds of a class that all samples of a fold have, beyond which float64 rounds to 1."""
 
 
-class LogisticRegressionCV(LinearClassifier):
+@estimator
+class LogisticRegressionCV(LogisticClassifier):
     """`LogisticRegression` with the C and the l1_ratio that score best on held-out folds.
 
     For two classes the path over C of each fold keeps the working set from one C to the next, and
-    every problem of it is certified.
+    every problem of it is certified. The shapes of the attributes below are those without
+    `use_legacy_attributes`.
 
     Parameters
     ----------
-    Cs : int or array, default=10
+    Cs : int or array
         Number of values from 1e-4 to 1e4, or the values.
-    l1_ratios : array, default="warn"
+    l1_ratios : array
         Shares of the l1 norm in the penalty, from 0 to 1, among which one is chosen; 0 by default.
-    fit_intercept : bool, default=True
-        Whether a constant is fitted. It is never penalised.
-    cv : int, splitter or iterable, optional
+    cv : int, splitter or iterable
         Folds, as in scikit-learn; 5 stratified ones by default.
-    dual : bool, default=False
-        Without effect.
-    penalty : {"l1", "l2", "elasticnet"}, optional
+    penalty : {"l1", "l2", "elasticnet"}
         The older way to say `l1_ratios=[1]`, `l1_ratios=[0]`, and `l1_ratios` as given.
-    scoring : str or callable, default="warn"
+    scoring : str or callable
         A scorer of scikit-learn; accuracy by default before its version 1.11, afterwards
         "neg_log_loss".
-    solver : str, default="lbfgs"
-        Without effect: every penalty has the same solver.
-    tol : float, default=1e-4
+    tol : float
         Largest duality gap of each fit, relative to its objective.
-    max_iter : int, default=10000
+    max_iter : int
         Largest number of working sets of each fit, or of iterations for more than two classes.
-    class_weight : dict or "balanced", optional
-        Weights of the classes.
-    n_jobs : int, optional
+    n_jobs : int
         Number of threads that share the folds; 1 by default, -1 for all processors.
-    verbose : int, default=0
-        Without effect.
-    refit : bool, default=True
+    refit : bool
         Whether all samples are fitted with the chosen C and l1_ratio. Otherwise `coef_`,
         `intercept_`, `C_` and `l1_ratio_` are means over the folds of what is best in each.
-    intercept_scaling : float, default=1
-        Without effect, since the intercept is not penalised.
-    random_state : object, default=None
-        Without effect: the solver draws no random numbers.
-    use_legacy_attributes : bool, default="warn"
+    use_legacy_attributes : bool
         Whether `scores_`, `coefs_paths_`, `n_iter_`, `C_` and `l1_ratio_` have the shapes of
         scikit-learn before version 1.10, the first two as dictionaries by class. By default as in
         the installed scikit-learn, which warns of the change in versions 1.8 and 1.9.
-    positive : bool, default=False
-        Whether the coefficients are constrained to be >= 0.
 
     Attributes
     ----------
-    The shapes below are those without `use_legacy_attributes`.
-
-    classes_ : array (classes,)
-        The labels.
     C_, l1_ratio_ : float
         What was chosen.
     Cs_ : array (Cs,)
@@ -114,10 +97,6 @@ class LogisticRegressionCV(LinearClassifier):
         Its constants.
     dual_gap_ : float
         Upper bound on the distance of its objective to the minimum; NaN without `refit`.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : array (n,)
-        Their names, where all are strings.
 
     Examples
     --------
@@ -135,52 +114,14 @@ class LogisticRegressionCV(LinearClassifier):
     # The weights of a score are the scorer's, not this estimator's own.
     __metadata_request__score: ClassVar[dict[str, str]] = {"sample_weight": UNUSED}
 
-    C_: Any
-    l1_ratio_: Any
-    scores_: Any
-    coefs_paths_: Any
-    n_iter_: Any
-
-    def __init__(
-        self,
-        *,
-        Cs: Any = 10,
-        l1_ratios: Any = "warn",
-        fit_intercept: bool = True,
-        cv: Any = None,
-        dual: bool = False,
-        penalty: Any = "deprecated",
-        scoring: Any = "warn",
-        solver: str = "lbfgs",
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        verbose: Any = 0,
-        refit: bool = True,
-        intercept_scaling: float = 1.0,
-        random_state: Any = None,
-        use_legacy_attributes: Any = "warn",
-        positive: bool = False,
-    ):
-        self.Cs = Cs
-        self.l1_ratios = l1_ratios
-        self.fit_intercept = fit_intercept
-        self.cv = cv
-        self.dual = dual
-        self.penalty = penalty
-        self.scoring = scoring
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.refit = refit
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
-        self.use_legacy_attributes = use_legacy_attributes
-        self.positive = positive
+    Cs: Any = 10
+    l1_ratios: Any = "warn"
+    cv: Any = None
+    penalty: Any = "deprecated"
+    scoring: Any = "warn"
+    n_jobs: int | None = None
+    refit: bool = True
+    use_legacy_attributes: Any = "warn"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
         """Choose C and l1_ratio on held-out folds, then fit all samples.
@@ -288,7 +229,7 @@ class LogisticRegressionCV(LinearClassifier):
             glm = binary(X, labels, weights[both], ratio, intercept, positive=positive)
             limits, threads = logistic_limits(self), thread_count(self.n_jobs)
             answers = path(glm, 1.0 / self.Cs_, limits, self.tol, threads)
-            warn_unless_solved(answers, self.tol, stacklevel=4)
+            warn_unless_solved(answers, self.tol)
             coefs[both, :, 0, :-1] = np.stack([answer.x for answer in answers], axis=1)
             coefs[both, :, 0, -1] = np.stack([answer.intercept for answer in answers], axis=1)
             counts[both] = np.stack([answer.iterations for answer in answers], axis=1)

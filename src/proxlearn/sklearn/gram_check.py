@@ -1,6 +1,5 @@
 """Checks of a Gram matrix that a user passes as `precompute`; the solver makes its own."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,7 @@ import scipy.sparse
 
 from proxlearn.core.reduction import weighted_mean
 from proxlearn.errors import InputError
+from proxlearn.sklearn.fitting import warn
 
 
 def check_gram(precompute: Any, X: Any, sample_weight: Any, fit_intercept: bool) -> None:
@@ -24,10 +24,8 @@ def check_gram(precompute: Any, X: Any, sample_weight: Any, fit_intercept: bool)
     w = np.ones(m) if sample_weight is None else np.broadcast_to(sample_weight, m)
     w = np.asarray(w, dtype=np.float64) * (m / np.sum(w))
     if fit_intercept and not np.allclose(weighted_mean(X, w / m), 0.0, atol=1e-6):
-        warnings.warn(
-            "Gram matrix was provided but X was centered to fit intercept: recomputing Gram "
-            "matrix.",
-            stacklevel=3,
+        warn(
+            "Gram matrix was provided but X was centered to fit intercept: recomputing Gram matrix."
         )
         return
     first, second = n // 2, min(n // 2 + 1, n - 1)

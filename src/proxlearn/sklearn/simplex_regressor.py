@@ -1,5 +1,6 @@
 """Least squares with shares as coefficients: SimplexRegressor."""
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -7,18 +8,19 @@ import scipy.sparse
 
 from proxlearn.core.glm import describe, solve_glm
 from proxlearn.core.penalties import Simplex
+from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import (
+    Array,
     limits_of,
     require_at_least,
-    sample_weights,
     thread_count,
-    validated,
     warn_unless_solved,
     writable,
 )
 from proxlearn.sklearn.regressor import LeastSquaresRegressor
 
 
+@estimator
 class SimplexRegressor(LeastSquaresRegressor):
     """Linear regression with coefficients that are not negative and have a given sum.
 
@@ -33,33 +35,17 @@ class SimplexRegressor(LeastSquaresRegressor):
 
     Parameters
     ----------
-    radius : float, default=1.0
+    radius : float
         The sum of the coefficients.
-    at_most : bool, default=False
+    at_most : bool
         Whether the sum may be less than `radius`.
-    max_iter : int, default=10000
-        Largest number of working sets.
-    tol : float, default=1e-6
-        Largest gap, relative to the objective.
-    n_jobs : int, optional
+    n_jobs : int
         Number of threads that share the targets; 1 by default, -1 for all processors.
 
     Attributes
     ----------
-    coef_ : array (n,) or (T, n)
-        Coefficients, in the precision of X.
-    sparse_coef_ : sparse matrix (1, n) or (T, n)
-        The same.
     intercept_ : float
         Always 0: there is no intercept.
-    dual_gap_ : float or array (T,)
-        Upper bound on the distance of the objective to its minimum.
-    n_iter_ : int or list of int
-        Number of working sets.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : array (n,)
-        Their names, where all are strings.
 
     Examples
     --------
@@ -71,42 +57,15 @@ class SimplexRegressor(LeastSquaresRegressor):
 
     fit_intercept = False
 
-    def __init__(
-        self,
-        radius: float = 1.0,
-        *,
-        at_most: bool = False,
-        max_iter: int = 10_000,
-        tol: float = 1e-6,
-        n_jobs: int | None = None,
-    ):
-        self.radius = radius
-        self.at_most = at_most
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
+    radius: float = field(default=1.0, kw_only=False)
+    at_most: bool = False
+    n_jobs: int | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the coefficients.
-
-        Parameters
-        ----------
-        X : array or sparse matrix (m, n)
-        y : array (m,) or (m, T)
-            One target, or several, each of which is fitted on its own.
-        sample_weight : array (m,), optional
-            Weights >= 0; only their ratios matter.
-
-        Returns
-        -------
-        self
-        """
+    def _check_parameters(self) -> None:
         require_at_least(0, strict=True, radius=self.radius)
-        X, y = validated(self, X, y, y_numeric=True, multi_output=True)
-        if scipy.sparse.issparse(y):
-            raise TypeError("y is a sparse matrix; expected a dense array")
+
+    def _minimise(self, X: Any, y: Any, w: Array | None) -> None:
         m, precision = X.shape[0], X.dtype.type
-        w = sample_weights(sample_weight, m)
         targets = writable(np.asarray(y, dtype=np.float64))
         if w is not None:
             # The core solves on the simplex without weights: the rows have their square roots.
@@ -119,7 +78,6 @@ class SimplexRegressor(LeastSquaresRegressor):
         answer = solve_glm(glm, limits=limits_of(self), threads=thread_count(self.n_jobs))
         warn_unless_solved(answer, self.tol)
         self._assign(answer, precision, m, y.ndim)
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,17 +5,16 @@ from typing import Any
 import numpy as np
 
 from proxlearn.core.glm import Answer, describe, solve_glm
+from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import (
     Array,
     limits_of,
     require_at_least,
-    require_ratio,
-    sample_weights,
-    validated,
     warn_unless_solved,
     writable,
 )
-from proxlearn.sklearn.regressor import LeastSquaresRegressor, feature_weights
+from proxlearn.sklearn.regressor import Regressor, is_full, times
+from proxlearn.sklearn.shared_parameters import L1Ratio, SeparablePenalty
 
 MOST_SCALES = 100
 """Scales that are tried at most; each is a fit from the last coefficients."""
@@ -27,7 +26,8 @@ SMALLEST_SCALE = 1e-6
 """The smallest scale, relative to the spread of y: an exact fit would have the scale 0."""
 
 
-class HuberRegressor(LeastSquaresRegressor):
+@estimator
+class HuberRegressor(L1Ratio, SeparablePenalty, Regressor):
     """Linear regression with Huber's loss, whose scale is fitted too.
 
     The coefficients w, the intercept c and the scale sigma minimise, as in scikit-learn::
@@ -42,24 +42,12 @@ class HuberRegressor(LeastSquaresRegressor):
 
     Parameters
     ----------
-    epsilon : float, default=1.35
+    epsilon : float
         Errors beyond epsilon sigma count as outliers; at least 1.
-    max_iter : int, default=10000
-        Largest number of working sets of each fit.
-    alpha : float, default=0.0001
+    alpha : float
         Weight of the penalty.
-    warm_start : bool, default=False
+    warm_start : bool
         Whether `fit` starts from the coefficients and the scale of the last fit.
-    fit_intercept : bool, default=True
-        Whether c is fitted; it is 0 otherwise.
-    tol : float, default=1e-6
-        Largest duality gap, relative to the objective.
-    l1_ratio : float, default=0.0
-        Share of the l1 norm in the penalty, from 0 to 1.
-    positive : bool, default=False
-        Whether the coefficients are constrained to be >= 0.
-    penalty_weights : array (n,), optional
-        Weights >= 0 of the columns in the penalty, 1 by default.
 
     Attributes
     ----------
@@ -75,10 +63,6 @@ class HuberRegressor(LeastSquaresRegressor):
         Upper bound on the distance of the objective to its minimum for this scale.
     n_iter_ : int
         Number of scales that were tried.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : array (n,)
-        Their names, where all are strings.
 
     Examples
     --------
@@ -91,52 +75,22 @@ class HuberRegressor(LeastSquaresRegressor):
     array([3.])
     """
 
-    scale_: float
+    epsilon: float = 1.35
+    alpha: float = 0.0001
+    warm_start: bool = False
+    l1_ratio: float = 0.0
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.35,
-        max_iter: int = 10_000,
-        alpha: float = 0.0001,
-        warm_start: bool = False,
-        fit_intercept: bool = True,
-        tol: float = 1e-6,
-        l1_ratio: float = 0.0,
-        positive: bool = False,
-        penalty_weights: Any = None,
-    ):
-        self.epsilon = epsilon
-        self.max_iter = max_iter
-        self.alpha = alpha
-        self.warm_start = warm_start
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.l1_ratio = l1_ratio
-        self.positive = positive
-        self.penalty_weights = penalty_weights
+    takes_several_targets = False
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the coefficients and the scale.
-
-        Parameters
-        ----------
-        X : array or sparse matrix (m, n)
-        y : array (m,)
-        sample_weight : array (m,), optional
-            Weights >= 0.
-
-        Returns
-        -------
-        self
-        """
+    def _check_parameters(self) -> None:
         require_at_least(1, epsilon=self.epsilon)
         require_at_least(0, alpha=self.alpha)
-        require_ratio(l1_ratio=self.l1_ratio)
-        X, y = validated(self, X, y, y_numeric=True)
+        self._ratio()
+        limits_of(self)
+
+    def _minimise(self, X: Any, y: Any, w: Array | None) -> None:
         X = X.astype(np.float64, copy=False)
         y = writable(np.asarray(y, dtype=np.float64))
-        w = sample_weights(sample_weight, X.shape[0])
         s = np.ones(X.shape[0]) if w is None else w
         start = self._start_point(X.shape[1])
         scale = self.scale_ if start is not None else _first_scale(y, s)
@@ -144,10 +98,10 @@ class HuberRegressor(LeastSquaresRegressor):
         warn_unless_solved(answer, self.tol)
         self.coef_, self.intercept_ = answer.x[0], float(answer.intercept[0])
         # The core's objective is that of scikit-learn, times sigma/2 and without m sigma.
-        self.scale_, self.n_iter_ = float(scale), count
+        self.scale_: float = float(scale)
+        self.n_iter_ = count
         self.dual_gap_ = 2.0 * float(answer.gap[0]) / scale if scale > 0 else 0.0
         self.outliers_ = np.abs(left) > self.epsilon * scale
-        return self
 
     def _start_point(self, features: int) -> Array | None:
         """Coefficients and intercept of the last fit, where they are asked for."""
@@ -159,9 +113,9 @@ class HuberRegressor(LeastSquaresRegressor):
         self, X: Any, y: Array, s: Array, scale: float, start: Array | None
     ) -> tuple[Answer, float, Array, int]:
         """Coefficients for a scale and the scale for coefficients, in turns."""
-        strength = self.alpha * feature_weights(self.penalty_weights, X.shape[1])
-        lower = 0.0 if self.positive else -np.inf
-        full = bool(np.all(strength))
+        # The core's penalty has l2/2 where scikit-learn's objective has l2.
+        penalty = times(self.alpha, self._penalty(X.shape[1], self._ratio()))
+        penalty["l1"] = 0.5 * penalty["l1"]
         count, last = 0, np.inf
         middle = np.average(y, weights=s)
         least = SMALLEST_SCALE * float(np.sqrt(np.average((y - middle) ** 2, weights=s)))
@@ -170,20 +124,13 @@ class HuberRegressor(LeastSquaresRegressor):
             count, last = count + 1, scale
             glm = describe(
                 X, y, "huber", options={"delta": self.epsilon * scale}, sample_weight=s,
-                l1=0.5 * scale * self.l1_ratio * strength,
-                l2=scale * (1.0 - self.l1_ratio) * strength,
-                lower=lower, intercept=bool(self.fit_intercept),
+                **times(scale, penalty), intercept=bool(self.fit_intercept),
             )  # fmt: skip
-            answer = solve_glm(glm, start, limits_of(self, full))
+            answer = solve_glm(glm, start, limits_of(self, is_full(penalty)))
             start = np.append(answer.x[0], answer.intercept[0])
             left = y - np.asarray(X @ answer.x[0]).ravel() - answer.intercept[0]
             scale = max(_scale_of(left, s, self.epsilon, scale), least)
         return answer, last, left, count
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = False
-        return tags
 
 
 def _first_scale(y: Array, s: Array) -> float:

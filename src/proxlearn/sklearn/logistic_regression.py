@@ -1,18 +1,20 @@
 """Logistic regression with an l1, l2 or elastic net penalty, binary and multinomial."""
 
-import warnings
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from proxlearn.core.glm import Glm, Limits, describe
 from proxlearn.errors import InputError, unknown
-from proxlearn.sklearn.classifier import LinearClassifier, labelled
+from proxlearn.sklearn.classifier import LogisticClassifier, labelled
+from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import (
     Array,
     aim,
     require_at_least,
     require_ratio,
+    warn,
     warn_of_gap,
     warn_unless_solved,
 )
@@ -22,7 +24,8 @@ PENALTIES = ("deprecated", "l1", "l2", "elasticnet", None)
 """The values of `penalty`; scikit-learn's default "deprecated" leaves it to l1_ratio and C."""
 
 
-class LogisticRegression(LinearClassifier):
+@estimator
+class LogisticRegression(LogisticClassifier):
     """Logistic regression with an l1, l2 or elastic net penalty, scaled as in scikit-learn.
 
     The coefficients w and the intercept c of two classes, with labels y of -1 and 1, minimise::
@@ -35,54 +38,24 @@ class LogisticRegression(LinearClassifier):
 
     Parameters
     ----------
-    penalty : {"l1", "l2", "elasticnet", None}, optional
+    penalty : {"l1", "l2", "elasticnet", None}
         The older way to say `l1_ratio=1`, `l1_ratio=0`, `l1_ratio` as given, and `C=inf`.
-    C : float, default=1.0
+    C : float
         Weight of the loss; no penalty where it is infinite.
-    l1_ratio : float, default=0.0
+    l1_ratio : float
         Share of the l1 norm in the penalty, from 0 to 1.
-    dual : bool, default=False
-        Without effect.
-    tol : float, default=1e-4
-        Largest duality gap, relative to the objective.
-    fit_intercept : bool, default=True
-        Whether c is fitted; it is 0 otherwise. It is never penalised.
-    intercept_scaling : float, default=1
-        Without effect, since the intercept is not penalised.
-    class_weight : dict or "balanced", optional
-        Weights of the classes.
-    random_state : object, default=None
-        Without effect: the solver draws no random numbers.
-    solver : str, default="lbfgs"
-        Without effect: every penalty has the same solver.
-    max_iter : int, default=10000
-        Largest number of working sets, or of iterations for more than two classes.
-    verbose : int, default=0
-        Without effect.
-    warm_start : bool, default=False
+    warm_start : bool
         Whether `fit` starts from the coefficients of the last fit.
-    n_jobs : int, optional
+    n_jobs : int
         Without effect: a fit is a single problem.
-    positive : bool, default=False
-        Whether the coefficients are constrained to be >= 0.
 
     Attributes
     ----------
-    classes_ : array (classes,)
-        The labels.
-    coef_ : array (1, n) or (classes, n)
-        Coefficients, in the precision of X.
-    intercept_ : array (1,) or (classes,)
-        The constant c.
     dual_gap_ : float
         Upper bound on the distance of the objective to its minimum; where C is infinite, of the
         loss alone.
     n_iter_ : array (1,)
         Number of working sets.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : array (n,)
-        Their names, where all are strings.
 
     Examples
     --------
@@ -95,40 +68,11 @@ class LogisticRegression(LinearClassifier):
     (8, 0.974)
     """
 
-    def __init__(
-        self,
-        penalty: Any = "deprecated",
-        *,
-        C: float = 1.0,
-        l1_ratio: float | None = 0.0,
-        dual: bool = False,
-        tol: float = 1e-4,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        random_state: Any = None,
-        solver: str = "lbfgs",
-        max_iter: int = 10_000,
-        verbose: Any = 0,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        positive: bool = False,
-    ):
-        self.penalty = penalty
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.dual = dual
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.solver = solver
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.positive = positive
+    penalty: Any = field(default="deprecated", kw_only=False)
+    C: float = 1.0
+    l1_ratio: float | None = 0.0
+    warm_start: bool = False
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the coefficients.
@@ -191,21 +135,17 @@ class LogisticRegression(LinearClassifier):
     def _warn_of_contradictions(self) -> None:
         """Warn, with scikit-learn's words, where `penalty` overrides `l1_ratio` or `C`."""
         if self.l1_ratio is not None and 0 < self.l1_ratio < 1:
-            warnings.warn(
+            warn(
                 "l1_ratio parameter is only used when penalty is 'elasticnet'. Got "
                 f"(penalty={self.penalty})",
-                stacklevel=4,
             )
         elif self.penalty == "l2" and self.l1_ratio == 1:
-            warnings.warn(
+            warn(
                 f"Inconsistent values: penalty=l2 with l1_ratio={self.l1_ratio}. Use l1_ratio "
                 "only.",
-                stacklevel=4,
             )
         if self.penalty is None and self.C != 1.0:
-            warnings.warn(
-                "Setting penalty=None will ignore the C and l1_ratio parameters", stacklevel=4
-            )
+            warn("Setting penalty=None will ignore the C and l1_ratio parameters")
 
 
 def fit_all(
@@ -225,7 +165,7 @@ def fit_all(
     else:
         glm = binary(X, numbers, w, ratio, model.fit_intercept, 1.0 / C, model.positive)
         answer = solve(glm, start, logistic_limits(model, np.isfinite(C)), model.tol)
-        warn_unless_solved(answer, model.tol, stacklevel=4)
+        warn_unless_solved(answer, model.tol)
         model.coef_, model.intercept_ = answer.x, answer.intercept
     model.dual_gap_ = float(answer.gap[0]) * (C if np.isfinite(C) else 1.0)
     least = 1 if classes > 2 else 0
