@@ -110,3 +110,8 @@ def test_a_dual_point_whose_length_overflows_bounds_nothing():
 def test_gaps_count_what_unpenalised_columns_lose(number):
     """Poisson regression whose dual point is orthogonal to unpenalised columns to rounding only."""
     assert main(["--seed", "90210", "--first", str(number), "--count", "1"]) == 0
+
+
+def test_rounding_at_the_simplex_s_centre_allows_no_gap():
+    """Opposite columns beside a target of 1e-81 of their size: A x is rounding at the centre."""
+    assert main(["--seed", "118", "--first", "29675", "--count", "1"]) == 0

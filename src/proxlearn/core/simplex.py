@@ -112,10 +112,12 @@ class OnSimplex:
         return x, 0.0, objective, gap, status, rounds, passes
 
     def _level(self) -> float:
-        """F at the feasible point nearest to 0."""
-        n = self.A.shape[1]
-        away = 0.0 if self.slack else self.radius / n
-        u = self.b - self.A @ np.full(n, away) if away else self.b
+        """F at the feasible point nearest to 0, where products that rounding hides count as 0."""
+        n, u = self.A.shape[1], self.b
+        if not self.slack:
+            x = np.full(n, self.radius / n)
+            z, size = self.A @ x, abs(self.A) @ x
+            u = u - np.where(np.abs(z) > n * EPS * size, z, 0.0)
         return 0.5 * float(u @ u)
 
     def _first(self) -> Any:
