@@ -30,8 +30,8 @@ import psutil
 from dask import config
 
 from proxlearn.scale import solve
-from proxlearn.scale.batches import Batches
 from proxlearn.scale.chunk import Settings, SharedMatrix, solve_chunk
+from proxlearn.scale.chunked_files import Batches
 from proxlearn.scale.cluster import SETTINGS, connected, run_each
 from proxlearn.scale.source import read_source
 

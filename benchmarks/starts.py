@@ -14,7 +14,7 @@ import numpy as np
 
 import proxlearn as pl
 from proxlearn.core.glm import Limits, solve_one
-from proxlearn.solving.starts import automatic_start, find_start
+from proxlearn.solving.named_starts import automatic_start, find_start
 
 PARTS = (0.1, 0.01, 0.001)
 """lambda / lambda_max."""

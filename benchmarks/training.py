@@ -20,9 +20,9 @@ from rich.table import Table
 import proxlearn as pl
 from proxlearn.problems.batch import detach
 from proxlearn.problems.tensors import start_point
-from proxlearn.training.loop import Training
 from proxlearn.training.memory import keep_freed_memory
 from proxlearn.training.ranks import Ranks
+from proxlearn.training.training_loop import Training
 
 B, M, N, H, UNROLL = 64, 250, 500, 20, 20
 

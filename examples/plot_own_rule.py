@@ -18,7 +18,7 @@ import proxlearn as pl
 from proxlearn.problems.operators import Dense
 from proxlearn.problems.penalties import L1
 from proxlearn.problems.smooth import LeastSquares
-from proxlearn.training.families.base import Family, randn, sparse_vector
+from proxlearn.training.families.family import Family, randn, sparse_vector
 
 # %%
 # A family draws the data of one problem, and builds a problem from a stack of them.

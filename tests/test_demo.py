@@ -17,7 +17,7 @@ from proxlearn.evaluation import coordinate_descent, demo, wide_problem
 from proxlearn.evaluation.comparison import Comparison, Run
 from proxlearn.evaluation.family_comparison import LEVELS
 from proxlearn.evaluation.report import curves
-from proxlearn.evaluation.report.results import from_comparison
+from proxlearn.evaluation.report.page_data import from_comparison
 from proxlearn.evaluation.report.tables import reached
 from proxlearn.training.families import GaussianLasso
 

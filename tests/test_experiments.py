@@ -12,7 +12,7 @@ import proxlearn as pl
 from proxlearn.errors import InputError
 from proxlearn.evaluation import experiments
 from proxlearn.evaluation.experiments import record, runner, sources
-from proxlearn.evaluation.experiments.base import FromData, Scale, Setting, digest, label
+from proxlearn.evaluation.experiments.experiment import FromData, Scale, Setting, digest, label
 from proxlearn.evaluation.experiments.sources import TRAINING_NOTE
 from proxlearn.evaluation.experiments.steps import (
     STEPPED,

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from proxlearn.core import load
-from proxlearn.methods.rules import network
-from proxlearn.methods.rules.network import Hidden, Layer, run
+from proxlearn.methods.rules import coefficient_network as network
+from proxlearn.methods.rules.coefficient_network import Hidden, Layer, run
 
 ROUNDING = 2e-6
 """Largest error of a derivative, relative to the largest entry of its array."""

@@ -12,9 +12,9 @@ import torch
 from proxlearn import InputError
 from proxlearn.cli import main
 from proxlearn.evaluation.comparison import Comparison, Run
-from proxlearn.evaluation.report import curves, page, parquet, results
+from proxlearn.evaluation.report import curves, page, page_data, parquet
 from proxlearn.evaluation.report.counts import Results
-from proxlearn.evaluation.report.results import Curve, Experiment, Method, Panel, from_comparison
+from proxlearn.evaluation.report.page_data import Curve, Experiment, Method, Panel, from_comparison
 
 HOSTILE = "</script><script>alert('1')</script><b title=\"x\">&amp; ${title}"
 VOID = {"meta", "br", "input"}
@@ -176,7 +176,7 @@ def test_the_end_of_every_instance_is_counted(tmp_path):
         [parquet.columns_of(labels, gap, gap, gap, np.arange(31.0))], tmp_path / "e.parquet"
     )
     (tmp_path / "e.json").write_text('{"count": 70}')
-    experiment = results.read(tmp_path / "e.parquet")
+    experiment = page_data.read(tmp_path / "e.parquet")
     ((method,),) = (panel.methods for panel in experiment.panels)
     assert (method.instances, len(method.ends)) == (64, 70)
     assert np.isfinite(method.median.value).all()
@@ -329,7 +329,7 @@ def test_without_instances_or_card_the_mean_is_shown(folder):
     mean = rows["instance"] == parquet.MEAN
     parquet.save([{k: v[mean].tolist() for k, v in rows.items()}], folder / "a-second.parquet")
     (folder / "a-second.json").unlink()
-    found = results.read(folder / "a-second.parquet")
+    found = page_data.read(folder / "a-second.parquet")
     assert [m.label for m in found.panels[0].methods] == ["one", "two"]
     assert found.panels[0].methods[0].median is None
     assert len(found.panels[0].methods[0].mean.value) == 151

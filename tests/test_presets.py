@@ -11,18 +11,19 @@ import torch
 import proxlearn as pl
 from proxlearn import zoo
 from proxlearn.evaluation import experiments, tuning
-from proxlearn.evaluation.experiments import methods, presets, runner, trainings, weights
-from proxlearn.evaluation.experiments.base import FromFamily, Setting
+from proxlearn.evaluation.experiments import compared_methods as methods
+from proxlearn.evaluation.experiments import presets, runner, trainings, weights
+from proxlearn.evaluation.experiments.experiment import FromFamily, Setting
 from proxlearn.evaluation.experiments.presets import CORRECTED, PUBLISHED
 from proxlearn.evaluation.experiments.steps import published_step
 from proxlearn.evaluation.experiments.trainings import TRAININGS, Planned
 from proxlearn.evaluation.report import parquet
 from proxlearn.evaluation.report.counts import Results
 from proxlearn.methods.optimizers import Adam
-from proxlearn.training.loop import Training
 from proxlearn.training.ranks import Ranks
 from proxlearn.training.recipes import RECIPES
 from proxlearn.training.snapshot import completed, describe_config
+from proxlearn.training.training_loop import Training
 from tiny_experiment import tiny
 
 SOURCE = Path(pl.__file__).parent

@@ -165,9 +165,12 @@ def test_no_function_has_more_than_60_lines():
     assert not long
 
 
-def test_no_two_modules_of_a_room_share_a_name():
-    """A file is found by its name; the same name twice is right only where it is the same thing."""
-    names = Counter(
-        (room(module), module[-1]) for module, file in MODULES.items() if file.name[0] != "_"
-    )
-    assert not [name for name, count in names.items() if count > 1 and name[1] != "base"]
+def test_no_two_modules_share_a_name():
+    """A file is found by its name; packages count as well."""
+    names = Counter(module[-1] for module in MODULES if module and module[-1] != "__main__")
+    assert not [name for name, count in names.items() if count > 1]
+
+
+def test_no_two_included_files_of_the_core_share_a_name():
+    names = Counter(file.stem for file in SOURCES if file.suffix == ".pxi")
+    assert not [name for name, count in names.items() if count > 1]

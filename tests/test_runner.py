@@ -14,9 +14,10 @@ from proxlearn.cli import main
 from proxlearn.errors import InputError
 from proxlearn.evaluation import experiments, tuning
 from proxlearn.evaluation.comparison import compare
-from proxlearn.evaluation.experiments import methods, record, runner
-from proxlearn.evaluation.experiments.base import Scale, Setting
+from proxlearn.evaluation.experiments import compared_methods as methods
+from proxlearn.evaluation.experiments import record, runner
 from proxlearn.evaluation.experiments.cache import _code, fingerprint
+from proxlearn.evaluation.experiments.experiment import Scale, Setting
 from proxlearn.evaluation.report import parquet
 from proxlearn.methods.checkpoint import Learned, build
 from tiny_experiment import LASSO, tiny

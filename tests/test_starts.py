@@ -15,7 +15,7 @@ from proxlearn.errors import InputError
 from proxlearn.methods.checkpoint import Learned, build, describe, weights
 from proxlearn.methods.rules import CompactRule
 from proxlearn.methods.scheme import Coefficients, Scheme
-from proxlearn.solving.starts import find_start
+from proxlearn.solving.named_starts import find_start
 from test_checkpoint import HOSTILE
 
 COMPACT = {"kind": "compact", "settings": {"hidden": 3}}

@@ -17,9 +17,9 @@ from proxlearn.problems.operators import Dense
 from proxlearn.problems.penalties import L1
 from proxlearn.problems.smooth import LeastSquares
 from proxlearn.training import snapshot
-from proxlearn.training.loop import Training
 from proxlearn.training.ranks import Ranks
 from proxlearn.training.snapshot import completed
+from proxlearn.training.training_loop import Training
 from training_worker import CONFIG, FAMILY
 
 WORKER = Path(__file__).parent / "training_worker.py"

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from proxlearn.evaluation.experiments.base import Experiment, FromFamily, Scale, Setting
+from proxlearn.evaluation.experiments.experiment import Experiment, FromFamily, Scale, Setting
 from proxlearn.training import families
 
 LASSO = FromFamily(families.GaussianLasso(m=10, n=20, nonzeros=2), "tiny LASSO")

@@ -11,7 +11,7 @@ from torch import Tensor
 
 import proxlearn as pl
 from proxlearn.core.single import Single
-from proxlearn.solving.starts import find_start
+from proxlearn.solving.named_starts import find_start
 
 
 @dataclass(frozen=True)

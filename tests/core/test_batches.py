@@ -6,8 +6,8 @@ import scipy.sparse
 from scipy.optimize import nnls
 
 from proxlearn.core.glm import Limits, Part, describe, solve_glm
-from proxlearn.core.penalties import Simplex
-from proxlearn.core.shared import compiled, prepared
+from proxlearn.core.penalty_kinds import Simplex
+from proxlearn.core.shared_matrix import compiled, prepared
 
 INF = np.inf
 

@@ -7,7 +7,7 @@ from sklearn.linear_model import MultiTaskLasso
 
 import proxlearn as pl
 from proxlearn.core.glm import Limits, describe, path_glm, solve_glm
-from proxlearn.core.penalties import Groups
+from proxlearn.core.penalty_kinds import Groups
 from proxlearn.solving.paths import lam_max
 
 GROUPS = np.array([0, 1, 0, 2, 2, 3, 3, 3, 1, 4, 4, 4, 5, 5, 5, 5])

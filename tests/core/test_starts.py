@@ -12,7 +12,7 @@ from proxlearn.core.losses import LOSSES
 from proxlearn.core.single import Single
 from proxlearn.core.starts import MOST, CompactSettings, CompactStart, FistaStart
 from proxlearn.methods.rules import CompactRule
-from proxlearn.solving.starts import automatic_start, find_start
+from proxlearn.solving.named_starts import automatic_start, find_start
 
 rng = np.random.default_rng(0)
 M, N = 30, 50

@@ -12,8 +12,8 @@ import proxlearn as pl
 from dask_processes import ENVIRONMENT, dask_cluster, end, start
 from many_problems import content
 from proxlearn.cli import main
-from proxlearn.scale.batches import Batches
 from proxlearn.scale.chunk import KINDS
+from proxlearn.scale.chunked_files import Batches
 from proxlearn.scale.cluster import connected, run_each
 
 zarr = pytest.importorskip("zarr")

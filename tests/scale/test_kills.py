@@ -17,7 +17,7 @@ import pytest
 from dask_processes import dask_cluster, end, start, until
 from many_problems import content
 from proxlearn.scale import results, work
-from proxlearn.scale.batches import Batches
+from proxlearn.scale.chunked_files import Batches
 from proxlearn.scale.cluster import Lost, connected, run_each
 from proxlearn.scale.results import PREFIX
 

@@ -15,7 +15,7 @@ from many_problems import lasso_arrays
 from proxlearn.cli import main
 from proxlearn.errors import InputError
 from proxlearn.scale import zarr_store
-from proxlearn.scale.batches import Batches
+from proxlearn.scale.chunked_files import Batches
 from proxlearn.scale.source import read_source
 
 zarr = pytest.importorskip("zarr")

@@ -29,7 +29,7 @@ def demo(
     from proxlearn.evaluation import coordinate_descent, wide_problem
     from proxlearn.evaluation import demo as parts
     from proxlearn.evaluation.report import curves, page
-    from proxlearn.evaluation.report.results import from_comparison
+    from proxlearn.evaluation.report.page_data import from_comparison
 
     curves.require_matplotlib()
     coordinate_descent.require_sklearn()

@@ -66,7 +66,7 @@ def _list() -> int:
     from rich.table import Table
 
     from proxlearn.evaluation import experiments
-    from proxlearn.evaluation.experiments.methods import missing
+    from proxlearn.evaluation.experiments.compared_methods import missing
 
     table = Table()
     for column in ("name", "paper", "what", "missing models"):

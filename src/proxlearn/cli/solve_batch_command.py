@@ -10,7 +10,7 @@ from proxlearn.cli.options import Chunk, Dashboard, Dtype, MaxIter, Scheduler, T
 from proxlearn.errors import InputError, needing_dask
 
 if TYPE_CHECKING:
-    from proxlearn.scale.batches import Outcome
+    from proxlearn.scale.chunked_files import Outcome
 
 TWO_DASHBOARDS = (
     "--dashboard {} was given with --scheduler; leave it out: a running cluster has its own "
@@ -69,7 +69,7 @@ def solve_batch(
         import zarr  # noqa: F401
 
         from proxlearn.cli.progress import watching
-        from proxlearn.scale.batches import Batches
+        from proxlearn.scale.chunked_files import Batches
         from proxlearn.scale.cluster import connected
 
         numbers = {

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from proxlearn.core.penalties import SEPARABLE, Simplex
+from proxlearn.core.penalty_kinds import SEPARABLE, Simplex
 from proxlearn.core.reduction import weighted_mean
-from proxlearn.core.shared import Shared, compiled, is_covered, prepared
+from proxlearn.core.shared_matrix import Shared, compiled, is_covered, prepared
 from proxlearn.core.simplex import CONSTRAINTS
 from proxlearn.core.single import Glm, Limits, of_problem
 

@@ -8,7 +8,7 @@ import scipy.sparse
 
 from proxlearn.core import kernel
 from proxlearn.core.losses import LOSSES
-from proxlearn.core.penalties import SEPARABLE, Groups, PenaltyKind, Simplex
+from proxlearn.core.penalty_kinds import SEPARABLE, Groups, PenaltyKind, Simplex
 from proxlearn.core.single import Glm
 
 Array = npt.NDArray[np.float64]

@@ -23,7 +23,7 @@ import scipy.sparse
 from proxlearn.core.answers import STATUSES, Answer, answer_of, collected
 from proxlearn.core.batches import active_sets_pay, solve_by_active_sets
 from proxlearn.core.describing import describe
-from proxlearn.core.penalties import Simplex
+from proxlearn.core.penalty_kinds import Simplex
 from proxlearn.core.reduction import Reductions, reductions_that_pay, weighted_gram
 from proxlearn.core.scaling import is_moderate, moderate_rows
 from proxlearn.core.simplex import OnSimplex

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, freethreading_compatible=True
-"""Networks of `rules/network.py` in float32: what network.h computes, for arrays."""
+"""Networks of `rules/coefficient_network.py` in float32: what network.h computes, for arrays."""
 
 import numpy as np
 

@@ -1,8 +1,7 @@
-# The problems that are solved most often: one LASSO, elastic net or NNLS with a dense A, in microseconds.
+# The problems that are solved most often: one LASSO, elastic net or NNLS (l1 = l2 = 0) with a dense A, in microseconds.
 #
 #     minimise  1/2 |A x - b|^2 + l1 sum_j |x_j| + l2/2 sum_j x_j^2,    perhaps subject to x >= 0
 #
-# and non-negative least squares, where l1 and l2 are 0.
 #
 # A is of float64 in Fortran order. What the loop does with objects, this does with one piece of memory and
 # little code, because a call among other work finds neither in the caches: of 58 microseconds for
@@ -16,7 +15,7 @@ cdef enum:
     FEW_ABOVE = 64     # Columns with |a_j' b| > 2 l1, where A has more columns: then working sets stay small, too.
     FEW_PLAIN = 16     # Columns up to which all of them join at once: another pass takes as long as their Gram matrix.
     PLAIN_ROUNDS = 100  # Rounds of the active-set method on a working set.
-    PLAIN_NEW = 8      # As FIRST_NEW and PART of shared.py.
+    PLAIN_NEW = 8      # As FIRST_NEW and PART of shared_matrix.py.
 
 
 cdef double PLAIN_PART = 0.4

@@ -59,7 +59,7 @@ cdef enum:
 
 
 cdef class SharedProblems:
-    """What the problems share, prepared by shared.py; `solve` takes their right-hand sides.
+    """What the problems share, prepared by shared_matrix.py; `solve` takes their right-hand sides.
 
     One object serves one thread: it has the memory of one active-set method.
     """
@@ -81,7 +81,7 @@ cdef class SharedProblems:
             self.take(shared)
 
     cdef int take(self, shared) except -1:
-        """Read what shared.py has prepared."""
+        """Read what shared_matrix.py has prepared."""
         cdef const double[:, ::1] H = shared.H
         cdef const double[:, ::1] columns = shared.columns
         cdef const double[:, :, ::1] panels = shared.panels

@@ -20,9 +20,9 @@ import numpy.typing as npt
 import scipy.sparse
 
 from proxlearn.core import kernel
-from proxlearn.core.penalties import Simplex
+from proxlearn.core.penalty_kinds import Simplex
 from proxlearn.core.scaling import MODERATE
-from proxlearn.core.shared import FIRST_NEW, PART, compiled, prepared
+from proxlearn.core.shared_matrix import FIRST_NEW, PART, compiled, prepared
 from proxlearn.core.single import Glm, Limits, of_problem
 
 Array = npt.NDArray[np.float64]

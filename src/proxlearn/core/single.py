@@ -13,7 +13,7 @@ import scipy.sparse
 from proxlearn.core import kernel
 from proxlearn.core.dual_cone import strictly_feasible
 from proxlearn.core.losses import LOSSES, LossKind
-from proxlearn.core.penalties import SEPARABLE, PenaltyKind
+from proxlearn.core.penalty_kinds import SEPARABLE, PenaltyKind
 from proxlearn.core.reduction import Reduction, Reductions, weighted_mean
 from proxlearn.core.scaling import UNCHANGED, Scaling, is_moderate
 from proxlearn.core.starts import MOST, PATIENCE, Start

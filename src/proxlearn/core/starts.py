@@ -1,7 +1,7 @@
 """Starts for the core: a few iterations of a first-order method before the exact one.
 
 A start changes the point at which the core begins, and so the time that it takes. It changes
-nothing about what is proven at the end. `proxlearn.solving.starts` has the starts by name.
+nothing about what is proven at the end. `proxlearn.solving.named_starts` has the starts by name.
 """
 
 from dataclasses import dataclass

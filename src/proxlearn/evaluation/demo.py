@@ -24,7 +24,7 @@ from proxlearn.solving.solution import Status
 from proxlearn.solving.solver import solve
 from proxlearn.training.config import TrainConfig
 from proxlearn.training.families import GaussianLasso
-from proxlearn.training.loop import Report, train
+from proxlearn.training.training_loop import Report, train
 from proxlearn.watch import Watch, portion
 
 NAMED = ("fista", "fista-restart", "lasso")

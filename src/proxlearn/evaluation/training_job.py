@@ -16,7 +16,7 @@ from proxlearn.solving.solver import solve
 from proxlearn.training import families
 from proxlearn.training.config import TrainConfig
 from proxlearn.training.families import Family
-from proxlearn.training.loop import Report, train
+from proxlearn.training.training_loop import Report, train
 from proxlearn.watch import Watch
 
 FRESH_SEED = 2**40

@@ -11,7 +11,7 @@ import torch
 
 from proxlearn import __version__
 from proxlearn.evaluation.coordinate_descent import lasso as peer
-from proxlearn.evaluation.report.results import Array, Curve, Experiment, Method, Panel
+from proxlearn.evaluation.report.page_data import Array, Curve, Experiment, Method, Panel
 from proxlearn.problems.constructors import lasso
 from proxlearn.problems.problem import Problem
 from proxlearn.solving.solver import solve

@@ -1,8 +1,8 @@
 """Files of weights and their cards, read and checked without PyTorch.
 
-A file of weights is a safetensors file: tensors, and a JSON card that says which rule they belong
-to. `proxlearn.methods.checkpoint` makes rules of PyTorch of it, `proxlearn.solving.starts` makes
-starts of the core.
+A file of weights is a safetensors file: tensors, and a JSON card that names their rule.
+`proxlearn.methods.checkpoint` reads a rule for PyTorch from it, `proxlearn.solving.named_starts`
+a start for the core.
 """
 
 import json

@@ -72,7 +72,7 @@ class LinearModel:
 
     @property
     def has_starts(self) -> bool:
-        """True where the core can begin with a first-order method (`proxlearn.solving.starts`)."""
+        """True where a method of `proxlearn.solving.named_starts` can start the core."""
         return self.penalty.proximal and LOSSES[self.loss].curvature is not None
 
     def options_of(self, i: int) -> dict[str, Any]:

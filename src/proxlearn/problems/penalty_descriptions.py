@@ -15,7 +15,7 @@ import numpy.typing as npt
 from proxlearn.problems.arrays import to_numpy
 
 if TYPE_CHECKING:
-    from proxlearn.core.penalties import Groups
+    from proxlearn.core.penalty_kinds import Groups
     from proxlearn.problems.penalties import Penalty
 
 
@@ -171,7 +171,7 @@ class Grouped:
     @cached_property
     def layout(self) -> "Groups":
         """The groups as the core takes them."""
-        from proxlearn.core.penalties import Groups
+        from proxlearn.core.penalty_kinds import Groups
 
         return Groups(np.ascontiguousarray(to_numpy(self.groups), dtype=np.intp), self.tasks)
 
@@ -248,7 +248,7 @@ class OnSimplex:
 
     def numbers(self, n: int) -> dict[str, Any]:
         """What the core's `describe` takes for n coordinates."""
-        from proxlearn.core.penalties import Simplex
+        from proxlearn.core.penalty_kinds import Simplex
 
         return {"level": _double(self.radius)[:, None], "simplex": Simplex(self.at_most)}
 

@@ -5,6 +5,6 @@ same on files. Each chunk of problems is solved by the compiled core on one work
 """
 
 from proxlearn.core.glm import STATUSES as STATUSES
+from proxlearn.scale.many_problems import Batch as Batch
+from proxlearn.scale.many_problems import solve as solve
 from proxlearn.scale.results import sparse_x as sparse_x
-from proxlearn.scale.solving import Batch as Batch
-from proxlearn.scale.solving import solve as solve

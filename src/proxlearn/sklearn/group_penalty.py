@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from proxlearn.core.penalties import Groups
+from proxlearn.core.penalty_kinds import Groups
 from proxlearn.errors import InputError
 from proxlearn.sklearn.fitting import Array
 from proxlearn.sklearn.regressor import Penalty

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse
 
 from proxlearn.core.glm import Answer, Glm, Limits, describe, path_glm, solve_glm
-from proxlearn.core.penalties import Groups
+from proxlearn.core.penalty_kinds import Groups
 from proxlearn.sklearn.fitting import Array
 
 

@@ -23,7 +23,7 @@ from proxlearn.sklearn.design import Design
 from proxlearn.sklearn.fitting import Array
 from proxlearn.sklearn.newton_cg import Found, Ridge, certified
 from proxlearn.sklearn.smooth_losses import Logistic, Loss, Poisson, Softmax, Squares
-from proxlearn.solving.starts import automatic_start
+from proxlearn.solving.named_starts import automatic_start
 
 LOSSES: dict[str, Any] = {
     "squares": Squares,

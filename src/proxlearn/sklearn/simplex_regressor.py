@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 
 from proxlearn.core.glm import describe, solve_glm
-from proxlearn.core.penalties import Simplex
+from proxlearn.core.penalty_kinds import Simplex
 from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import (
     Array,

@@ -26,8 +26,8 @@ from proxlearn.problems.description import LinearModel
 from proxlearn.problems.penalty_descriptions import OnSimplex, Separable
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.vectors import to_start
+from proxlearn.solving.named_starts import automatic_start, is_started
 from proxlearn.solving.solution import Solution, SolutionPath, Status
-from proxlearn.solving.starts import automatic_start, is_started
 
 Array = npt.NDArray[np.float64]
 

@@ -12,8 +12,8 @@ from proxlearn.names import AUTO, ENGINES
 from proxlearn.problems.arrays import to_numpy
 from proxlearn.problems.problem import Problem, require_problem
 from proxlearn.solving.exact import solve_exactly, solve_plainly
+from proxlearn.solving.named_starts import find_start
 from proxlearn.solving.solution import History, Solution
-from proxlearn.solving.starts import find_start
 
 if TYPE_CHECKING:
     from proxlearn.methods.optimizers import Optimizer
@@ -59,7 +59,7 @@ def solve(
         "auto" is the compiled core wherever it covers the problem: the losses of
         `proxlearn.core.losses` with separable or group penalties, and least squares on the
         simplex, dense or sparse, on the CPU. It begins with a learned rule where that was measured
-        to be faster (`proxlearn.solving.starts`).
+        to be faster (`proxlearn.solving.named_starts`).
         Elsewhere "auto" is the shipped rule `general` for softmax models whose A is given by its
         products, and FISTA with restart for the rest.
 

@@ -1,6 +1,6 @@
 """Training rules: truncated backpropagation through the iterations."""
 
 from proxlearn.training.config import TrainConfig
-from proxlearn.training.loop import Report, train
+from proxlearn.training.training_loop import Report, train
 
 __all__ = ["Report", "TrainConfig", "train"]

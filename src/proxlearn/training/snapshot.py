@@ -18,7 +18,7 @@ from proxlearn.training.config import TrainConfig
 from proxlearn.training.families import Family
 
 if TYPE_CHECKING:
-    from proxlearn.training.loop import Training
+    from proxlearn.training.training_loop import Training
 
 WHOLE = ("step", "skipped", "bad_in_a_row")
 NUMBERS = ("loss", "validation", "best", "seconds")

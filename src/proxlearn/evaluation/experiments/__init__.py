@@ -3,7 +3,7 @@
 from importlib import import_module
 
 from proxlearn.errors import unknown
-from proxlearn.evaluation.experiments.base import Experiment
+from proxlearn.evaluation.experiments.experiment import Experiment
 from proxlearn.names import EXPERIMENTS
 
 NAMES = EXPERIMENTS

@@ -1,6 +1,6 @@
 """Which coefficients are worth learning: the paper's variants of the scheme on its LASSO."""
 
-from proxlearn.evaluation.experiments.base import Experiment, Scale, Setting
+from proxlearn.evaluation.experiments.experiment import Experiment, Scale, Setting
 from proxlearn.evaluation.experiments.sources import LASSO, LASSO_BLOCK, SMALL_LASSO
 from proxlearn.evaluation.experiments.trainings import SEEDS
 

@@ -1,6 +1,6 @@
 """How large the learned biases b1 and b2 are, iteration by iteration."""
 
-from proxlearn.evaluation.experiments.base import Experiment, Scale, Setting
+from proxlearn.evaluation.experiments.experiment import Experiment, Scale, Setting
 from proxlearn.evaluation.experiments.sources import LASSO, LASSO_BLOCK
 
 EXPERIMENT = Experiment(

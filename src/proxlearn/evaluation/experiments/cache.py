@@ -20,13 +20,13 @@ from proxlearn.evaluation.experiments.record import Arrays
 from proxlearn.files import replacing
 from proxlearn.methods import scheme
 from proxlearn.methods.checkpoint import Learned, describe, weights
-from proxlearn.methods.optimizers import Optimizer, base
-from proxlearn.methods.rules import lstm, network
+from proxlearn.methods.optimizers import Optimizer, optimizer
+from proxlearn.methods.rules import coefficient_network, lstm
 from proxlearn.problems import certificates, lanczos, operators, penalties, problem, smooth
 from proxlearn.solving import first_order
 
 TERMS = (lanczos, operators, penalties, problem, certificates, smooth)
-CORE = (*TERMS, scheme, first_order, record, base, lstm, network)
+CORE = (*TERMS, scheme, first_order, record, optimizer, lstm, coefficient_network)
 """What every number depends on. What an optimizer adds is in the module of its class or rule."""
 
 

@@ -1,6 +1,6 @@
 """Softmax regression on pictures, over many more iterations than in training."""
 
-from proxlearn.evaluation.experiments.base import Experiment, Scale
+from proxlearn.evaluation.experiments.experiment import Experiment, Scale
 from proxlearn.evaluation.experiments.sources import FEWER_PICTURES, PICTURES, TRAINING_NOTE
 from proxlearn.evaluation.experiments.steps import both_steps
 from proxlearn.evaluation.experiments.trainings import BLACK_BOX, SEEDS

@@ -1,6 +1,6 @@
 """Rules that were trained on LASSO, tested on logistic regression."""
 
-from proxlearn.evaluation.experiments.base import Experiment, Scale
+from proxlearn.evaluation.experiments.experiment import Experiment, Scale
 from proxlearn.evaluation.experiments.logistic import STEP_NOTE
 from proxlearn.evaluation.experiments.sources import LOGISTIC, TRAINING_NOTE
 from proxlearn.evaluation.experiments.steps import both_steps

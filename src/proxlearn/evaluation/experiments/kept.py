@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from proxlearn.errors import InputError
-from proxlearn.evaluation.experiments.base import Experiment
+from proxlearn.evaluation.experiments.experiment import Experiment
 from proxlearn.evaluation.report import parquet
 
 SAME = ("scale", "seed", "count", "iterations")

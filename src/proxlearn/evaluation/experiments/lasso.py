@@ -1,6 +1,6 @@
 """LASSO problems of the training distribution."""
 
-from proxlearn.evaluation.experiments.base import Experiment, Scale, Setting
+from proxlearn.evaluation.experiments.experiment import Experiment, Scale, Setting
 from proxlearn.evaluation.experiments.sources import LASSO, LASSO_BLOCK, TRAINING_NOTE
 from proxlearn.evaluation.experiments.trainings import BLACK_BOX, SEEDS
 

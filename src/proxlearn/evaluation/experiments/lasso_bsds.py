@@ -1,6 +1,6 @@
 """Sparse coding of image patches by rules that were trained on synthetic LASSO problems."""
 
-from proxlearn.evaluation.experiments.base import Experiment, Scale, Setting
+from proxlearn.evaluation.experiments.experiment import Experiment, Scale, Setting
 from proxlearn.evaluation.experiments.lasso import CLASSIC, LEARNED, PUBLISHED
 from proxlearn.evaluation.experiments.sources import PATCHES, SCALED_PATCHES, TRAINING_NOTE
 

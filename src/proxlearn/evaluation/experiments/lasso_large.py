@@ -1,6 +1,6 @@
 """LASSO problems a hundred times larger than those of the training."""
 
-from proxlearn.evaluation.experiments.base import Experiment, Scale, Setting
+from proxlearn.evaluation.experiments.experiment import Experiment, Scale, Setting
 from proxlearn.evaluation.experiments.lasso import CLASSIC, LEARNED, PUBLISHED
 from proxlearn.evaluation.experiments.sources import LARGE_LASSO, LARGER_LASSO, TRAINING_NOTE
 

@@ -1,6 +1,6 @@
 """Logistic regression problems of the training distribution."""
 
-from proxlearn.evaluation.experiments.base import Experiment, Scale
+from proxlearn.evaluation.experiments.experiment import Experiment, Scale
 from proxlearn.evaluation.experiments.sources import LOGISTIC, TRAINING_NOTE
 from proxlearn.evaluation.experiments.steps import both_steps
 from proxlearn.evaluation.experiments.trainings import BLACK_BOX, SEEDS

@@ -14,9 +14,9 @@ import torch
 from proxlearn import __version__
 from proxlearn.errors import InputError, unknown
 from proxlearn.evaluation.comparison import optimum as certified_optimum
-from proxlearn.evaluation.experiments import NAMES, kept, methods
-from proxlearn.evaluation.experiments.base import Experiment, Setting
+from proxlearn.evaluation.experiments import NAMES, compared_methods, kept
 from proxlearn.evaluation.experiments.cache import Cache, core_digest, fingerprint
+from proxlearn.evaluation.experiments.experiment import Experiment, Setting
 from proxlearn.evaluation.experiments.record import Arrays, record_bias, record_gap
 from proxlearn.evaluation.experiments.steps import published_step, stepped
 from proxlearn.evaluation.experiments.trainings import TRAININGS
@@ -69,7 +69,7 @@ def run(
         raise InputError(f"iterations is {iterations}; expected at least one")
     parquet.require_pyarrow()
     asked = {"count": count, "iterations": iterations}
-    chosen = methods.chosen(experiment, optimizers, scale)
+    chosen = compared_methods.chosen(experiment, optimizers, scale)
     folder = check_folder(out)
     cache = Cache(folder / ".cache")
     before = kept.earlier(folder, experiment) if keep else None
@@ -148,7 +148,7 @@ class _Job:
     def rows(self, setting: Setting) -> Iterator[Any]:
         """The rows of each optimizer."""
         cache, names = self.cache, self.names(setting)
-        optimizers = methods.made(names, setting.problems)
+        optimizers = compared_methods.made(names, setting.problems)
         done: dict[str, list[Arrays]] = {name: [] for name in names}
         best: list[Arrays] = []
         count = self.counts[setting.name] = self.count(setting)
@@ -234,7 +234,7 @@ class _Job:
                 *self._size_notes(),
                 *e.notes,
                 *self._value_notes(),
-                *methods.left_out(e, given, self.scale),
+                *compared_methods.left_out(e, given, self.scale),
             ],
             "optimum": f"float64, certified to a relative gap of {TOL:g}" if gaps else None,
             "y": e.y,
@@ -248,7 +248,7 @@ class _Job:
         return [f"Smaller than the full size: {', '.join(fewer)}."] if fewer else []
 
     def _value_notes(self) -> list[str]:
-        found = [methods.notes(self.names(s), s.problems) for s in self.settings]
+        found = [compared_methods.notes(self.names(s), s.problems) for s in self.settings]
         return list(dict.fromkeys(line for lines in found for line in lines))
 
 

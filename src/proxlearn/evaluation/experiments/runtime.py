@@ -1,6 +1,6 @@
 """Time an iteration, iterations, and time to a gap."""
 
-from proxlearn.evaluation.experiments.base import Experiment, Scale, Setting
+from proxlearn.evaluation.experiments.experiment import Experiment, Scale, Setting
 from proxlearn.evaluation.experiments.sources import LASSO, LASSO_BLOCK, SPAMBASE
 from proxlearn.evaluation.experiments.trainings import SEEDS
 

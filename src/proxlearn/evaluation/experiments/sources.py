@@ -5,7 +5,7 @@ from functools import cache
 
 import torch
 
-from proxlearn.evaluation.experiments.base import FromData, FromFamily
+from proxlearn.evaluation.experiments.experiment import FromData, FromFamily
 from proxlearn.problems import datasets
 from proxlearn.problems.constructors import lasso, logistic, softmax
 from proxlearn.problems.ksvd import ksvd

@@ -1,6 +1,6 @@
 """Spambase: logistic regression on real data by rules that were trained on synthetic problems."""
 
-from proxlearn.evaluation.experiments.base import Experiment, Scale
+from proxlearn.evaluation.experiments.experiment import Experiment, Scale
 from proxlearn.evaluation.experiments.logistic import OPTIMIZERS, STEP_NOTE
 from proxlearn.evaluation.experiments.sources import SPAMBASE, TRAINING_NOTE
 from proxlearn.evaluation.experiments.steps import both_steps

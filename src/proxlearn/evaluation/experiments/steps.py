@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from torch import Tensor
 
 from proxlearn.errors import InputError
-from proxlearn.evaluation.experiments.base import Problems, Setting
+from proxlearn.evaluation.experiments.experiment import Problems, Setting
 from proxlearn.names import RESCALED
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import Logistic, Softmax

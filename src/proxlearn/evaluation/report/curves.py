@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from proxlearn.errors import InputError
-from proxlearn.evaluation.report.results import Array, Curve, Experiment, Panel
+from proxlearn.evaluation.report.page_data import Array, Curve, Experiment, Panel
 from proxlearn.files import replacing
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from proxlearn import __version__
 from proxlearn.errors import InputError, unknown
 from proxlearn.evaluation.comparison import Comparison
 from proxlearn.evaluation.report import curves, prose
-from proxlearn.evaluation.report.results import (
+from proxlearn.evaluation.report.page_data import (
     Array,
     Curve,
     Experiment,

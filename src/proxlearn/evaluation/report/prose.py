@@ -9,7 +9,7 @@ from urllib.parse import quote
 import numpy as np
 
 from proxlearn.evaluation.report.curves import FLOOR
-from proxlearn.evaluation.report.results import Experiment, Method, Panel
+from proxlearn.evaluation.report.page_data import Experiment, Method, Panel
 
 LEVELS = (1e-3, 1e-6)
 """Mean relative gaps to which iterations and time are counted, where a card gives no others."""

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from proxlearn import zoo
 from proxlearn.errors import InputError, unknown
 from proxlearn.methods.optimizers.adam import Adam
-from proxlearn.methods.optimizers.base import Optimizer, OptimizerState
 from proxlearn.methods.optimizers.l2o_dm import L2oDm
+from proxlearn.methods.optimizers.optimizer import Optimizer, OptimizerState
 from proxlearn.methods.optimizers.rnnprop import RnnProp
 from proxlearn.methods.optimizers.subgradient import Subgradient
 from proxlearn.methods.rules import (

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.errors import InputError
-from proxlearn.methods.optimizers.base import (
+from proxlearn.methods.optimizers.optimizer import (
     SubgradientState,
     follow_subgradient,
     refuse_constraints,

@@ -10,9 +10,9 @@ from torch.nn.functional import elu
 
 from proxlearn.errors import unknown
 from proxlearn.methods.optimizers.learned_update import LearnedUpdate, NetworkSettings
+from proxlearn.methods.rules.coefficient_network import Hidden, Layer, run
 from proxlearn.methods.rules.learned_rule import uniform
 from proxlearn.methods.rules.lstm import Lstm
-from proxlearn.methods.rules.network import Hidden, Layer, run
 
 SCALE = 0.1
 """Of the network's output."""

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from proxlearn.checks import check_seed, check_size
 from proxlearn.errors import InputError, unknown
-from proxlearn.methods.optimizers.base import SubgradientState, refuse_constraints
+from proxlearn.methods.optimizers.optimizer import SubgradientState, refuse_constraints
+from proxlearn.methods.rules.coefficient_network import Hidden
 from proxlearn.methods.rules.learned_rule import Learnable
 from proxlearn.methods.rules.lstm import STARTS, Lstm
-from proxlearn.methods.rules.network import Hidden
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import Evaluation
 

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from proxlearn.methods.optimizers.learned_update import LayeredSettings, LearnedUpdate
+from proxlearn.methods.rules.coefficient_network import Hidden, Layer, run
 from proxlearn.methods.rules.learned_rule import uniform
 from proxlearn.methods.rules.lstm import Lstm
-from proxlearn.methods.rules.network import Hidden, Layer, run
 
 SCALE, BETA = 0.1, 0.95
 """Largest step of a coordinate, and the decay of both moments."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from proxlearn.methods.optimizers.base import (
+from proxlearn.methods.optimizers.optimizer import (
     SubgradientState,
     follow_subgradient,
     refuse_constraints,

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from proxlearn.core.starts import CompactSettings, CompactStart
+from proxlearn.methods.rules.coefficient_network import linear
 from proxlearn.methods.rules.learned_rule import LearnedRule, uniform
-from proxlearn.methods.rules.network import linear
 from proxlearn.methods.scheme import Coefficients, View
 from proxlearn.problems.problem import Problem
 

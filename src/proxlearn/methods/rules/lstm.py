@@ -7,8 +7,8 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
+from proxlearn.methods.rules.coefficient_network import Hidden, Layer
 from proxlearn.methods.rules.learned_rule import uniform
-from proxlearn.methods.rules.network import Hidden, Layer
 from proxlearn.problems.problem import Problem
 
 STARTS = ("zero", "gaussian", "fresh")

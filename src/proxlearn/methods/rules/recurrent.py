@@ -11,9 +11,9 @@ from torch.nn.functional import softplus
 
 from proxlearn.checks import check_seed, check_size
 from proxlearn.errors import InputError, unknown
+from proxlearn.methods.rules.coefficient_network import Hidden, Layer, run
 from proxlearn.methods.rules.learned_rule import UNITS, LearnedRule, uniform, unit_step
 from proxlearn.methods.rules.lstm import STARTS, Lstm
-from proxlearn.methods.rules.network import Hidden, Layer, run
 from proxlearn.methods.scheme import Coefficients, View
 from proxlearn.problems.penalties import Penalty
 from proxlearn.problems.problem import Problem

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from proxlearn.problems.penalties.base import Penalty, soft_threshold
+from proxlearn.problems.penalties.penalty_term import Penalty, soft_threshold
 from proxlearn.problems.powers import times_power
 
 

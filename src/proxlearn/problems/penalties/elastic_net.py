@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from proxlearn.errors import InputError
-from proxlearn.problems.penalties.base import Penalty, soft_threshold
 from proxlearn.problems.penalties.l1 import L1
+from proxlearn.problems.penalties.penalty_term import Penalty, soft_threshold
 from proxlearn.problems.penalty_descriptions import Separable
 from proxlearn.problems.powers import times_power
 

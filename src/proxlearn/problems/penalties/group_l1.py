@@ -7,7 +7,7 @@ from torch import Tensor
 
 from proxlearn.errors import InputError
 from proxlearn.problems.batch import SHARED
-from proxlearn.problems.penalties.base import Penalty, zero_or_inf
+from proxlearn.problems.penalties.penalty_term import Penalty, zero_or_inf
 from proxlearn.problems.penalty_descriptions import Grouped
 from proxlearn.problems.powers import times_power
 

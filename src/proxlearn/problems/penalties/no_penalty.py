@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from proxlearn.problems.penalties.base import Penalty, zero_or_inf
+from proxlearn.problems.penalties.penalty_term import Penalty, zero_or_inf
 from proxlearn.problems.penalty_descriptions import Separable
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from proxlearn.problems.penalties.base import Penalty, zero_or_inf
+from proxlearn.problems.penalties.penalty_term import Penalty, zero_or_inf
 from proxlearn.problems.penalty_descriptions import Separable
 
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from proxlearn.problems.batch import SHARED
-from proxlearn.problems.penalties.base import Penalty, soft_threshold, zero_or_inf
 from proxlearn.problems.penalties.group_l1 import GroupL1
+from proxlearn.problems.penalties.penalty_term import Penalty, soft_threshold, zero_or_inf
 from proxlearn.problems.penalty_descriptions import Grouped
 from proxlearn.problems.powers import times_power
 

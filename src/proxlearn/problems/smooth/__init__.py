@@ -3,14 +3,14 @@
 from typing import Any
 
 from proxlearn.problems.smooth.autograd import Autograd
-from proxlearn.problems.smooth.base import GLM, Evaluation, Smooth
-from proxlearn.problems.smooth.huber import Huber
+from proxlearn.problems.smooth.huber_loss import Huber
 from proxlearn.problems.smooth.least_squares import LeastSquares
-from proxlearn.problems.smooth.logistic import Logistic
+from proxlearn.problems.smooth.logistic_loss import Logistic
 from proxlearn.problems.smooth.no_smooth import NoSmooth
-from proxlearn.problems.smooth.poisson import Poisson
+from proxlearn.problems.smooth.poisson_loss import Poisson
 from proxlearn.problems.smooth.quadratic import Quadratic
-from proxlearn.problems.smooth.softmax import Softmax
+from proxlearn.problems.smooth.smooth_term import GLM, Evaluation, Smooth
+from proxlearn.problems.smooth.softmax_loss import Softmax
 
 BY_LOSS: dict[str, Any] = {
     "squares": LeastSquares,

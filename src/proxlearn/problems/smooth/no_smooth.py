@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.problems.batch import SHARED
-from proxlearn.problems.smooth.base import Evaluation, Smooth
+from proxlearn.problems.smooth.smooth_term import Evaluation, Smooth
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from proxlearn.problems.operators import Operator
-from proxlearn.problems.smooth.base import Evaluation, Smooth
+from proxlearn.problems.smooth.smooth_term import Evaluation, Smooth
 
 
 @dataclass(frozen=True)

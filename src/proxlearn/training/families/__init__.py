@@ -1,7 +1,7 @@
 """Families of problems, and their names for the command line."""
 
 from proxlearn.errors import InputError, unknown
-from proxlearn.training.families.base import Family
+from proxlearn.training.families.family import Family
 from proxlearn.training.families.gaussian import (
     GaussianBox,
     GaussianElasticNet,
@@ -12,7 +12,7 @@ from proxlearn.training.families.gaussian import (
     GaussianSimplex,
     GaussianSoftmax,
 )
-from proxlearn.training.families.imaging import (
+from proxlearn.training.families.image_families import (
     Deblur,
     Imaging,
     Inpaint,
@@ -22,7 +22,7 @@ from proxlearn.training.families.imaging import (
     Tomography,
 )
 from proxlearn.training.families.median import WeightedMedian
-from proxlearn.training.families.smooth import GaussianLeastSquares, GaussianRidgeLogistic
+from proxlearn.training.families.smooth_families import GaussianLeastSquares, GaussianRidgeLogistic
 from proxlearn.training.families.wide import General, WideLasso, WideLogistic, WideSoftmax
 
 NAMES: dict[str, type[Family]] = {

@@ -10,7 +10,7 @@ from proxlearn.problems.operators import Dense
 from proxlearn.problems.penalties import L1, Box, ElasticNet, GroupL1, NonNegative, Penalty, Simplex
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import LeastSquares, Logistic, Softmax
-from proxlearn.training.families.base import (
+from proxlearn.training.families.family import (
     LARGEST,
     LEAST,
     MOST,

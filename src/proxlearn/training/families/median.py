@@ -8,7 +8,7 @@ from torch import Tensor
 from proxlearn.problems.penalties import AbsoluteDeviation
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import NoSmooth
-from proxlearn.training.families.base import (
+from proxlearn.training.families.family import (
     LARGEST,
     LEAST,
     MOST,

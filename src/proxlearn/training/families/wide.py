@@ -16,7 +16,7 @@ from proxlearn.problems.operators import Dense
 from proxlearn.problems.penalties import L1
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import LeastSquares, Logistic, Softmax
-from proxlearn.training.families.base import (
+from proxlearn.training.families.family import (
     LARGEST,
     LEAST,
     MOST,

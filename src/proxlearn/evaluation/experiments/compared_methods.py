@@ -12,7 +12,7 @@ from proxlearn import zoo
 from proxlearn.errors import InputError
 from proxlearn.evaluation import competitors, tuning
 from proxlearn.evaluation.experiments import weights
-from proxlearn.evaluation.experiments.base import Experiment, Problems
+from proxlearn.evaluation.experiments.experiment import Experiment, Problems
 from proxlearn.evaluation.experiments.presets import PUBLISHED
 from proxlearn.evaluation.experiments.trainings import TRAININGS
 from proxlearn.methods import optimizers as registry

@@ -50,7 +50,7 @@ def find_start(optimizer: Any) -> Start | None:
 
     Examples
     --------
-    >>> from proxlearn.solving.starts import find_start
+    >>> from proxlearn.solving.named_starts import find_start
     >>> find_start("lasso").settings.hidden
     24
     >>> find_start("lasso-pa") is None  # an LSTM, which the core does not run

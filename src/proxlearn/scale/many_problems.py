@@ -10,8 +10,8 @@ import numpy as np
 
 from proxlearn.core.glm import STATUSES
 from proxlearn.errors import InputError, needing_dask
-from proxlearn.scale.arrays import solve_lazily, solve_on_cluster, solve_on_threads
 from proxlearn.scale.chunk import MULTITASK, Settings, kind_of
+from proxlearn.scale.chunked_arrays import solve_lazily, solve_on_cluster, solve_on_threads
 from proxlearn.scale.cluster import connected
 from proxlearn.scale.inputs import Problems
 from proxlearn.scale.sizes import advise, memory_of_thread
@@ -214,7 +214,7 @@ def _solve_group(
 ) -> Any:
     import zarr
 
-    from proxlearn.scale.batches import Batches
+    from proxlearn.scale.chunked_files import Batches
 
     if b is not None or not all(isinstance(v, int | float) for v in given.values()):
         raise InputError("arrays were given beside a zarr group; put them into the group")

@@ -9,7 +9,7 @@ from torch.nn.functional import one_hot
 from proxlearn.problems.batch import SHARED
 from proxlearn.problems.interior import Direction
 from proxlearn.problems.operators import Operator
-from proxlearn.problems.smooth.base import GLM, LinearLoss
+from proxlearn.problems.smooth.smooth_term import GLM, LinearLoss
 
 
 @dataclass(frozen=True)

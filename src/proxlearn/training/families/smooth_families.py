@@ -10,7 +10,7 @@ from proxlearn.problems.operators import Dense
 from proxlearn.problems.penalties import Zero
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import Autograd, LeastSquares
-from proxlearn.training.families.base import (
+from proxlearn.training.families.family import (
     LARGEST,
     LEAST,
     MOST,

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.special import xlogy
 
 from proxlearn.problems.operators import Operator
-from proxlearn.problems.smooth.base import GLM, LinearLoss
+from proxlearn.problems.smooth.smooth_term import GLM, LinearLoss
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from proxlearn.problems.penalties import L1
 from proxlearn.problems.pictures import load_split, phantom, piece
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import LeastSquares
-from proxlearn.training.families.base import Family, check_numbers, check_sizes, randn
+from proxlearn.training.families.family import Family, check_numbers, check_sizes, randn
 from proxlearn.training.families.wide import log_uniform
 
 SIZES = (48, 64)

@@ -97,7 +97,7 @@ class FromFamily(Problems):
 
     def key(self) -> str:
         home = type(self.family).__module__
-        code = [source_digest(module) for module in (home, "proxlearn.training.families.base")]
+        code = [source_digest(module) for module in (home, "proxlearn.training.families.family")]
         return f"{self.family!r} {self.dtype} {' '.join(code)}"
 
 
