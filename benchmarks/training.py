@@ -5,7 +5,8 @@
 A segment of the paper's rule: 64 LASSO problems of 250x500, 20 iterations forward, backward and an
 Adam step. The bare products, measured in the same run: for each iteration A y and A^T r forward and
 again backward, and every matrix product of the LSTM and its heads once forward and twice backward
-(for the weights and for the inputs). Also printed: the largest memory of the process.
+(for the weights and for the inputs). Also printed: the largest memory of the process, and the
+processor time of whole minibatches of the published trainings, each with its share of a validation.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import proxlearn as pl
+from proxlearn.evaluation.experiments.trainings import TRAININGS
 from proxlearn.problems.batch import detach
 from proxlearn.problems.tensors import start_point
 from proxlearn.training.memory import keep_freed_memory
@@ -38,7 +40,7 @@ def bare_products(A):
     def run():
         for _ in range(UNROLL):
             for _ in range(2):  # forward and backward
-                torch.matmul(A, y.mT)
+                torch.bmm(y, A.mT)
                 torch.bmm(r, A)
             for (W, x), dz in zip(maps, outs, strict=True):
                 torch.bmm(W, x)
@@ -59,6 +61,35 @@ def segment():
         assert training.update(loss)
 
     return run, problem.f.A.A
+
+
+WHOLE = ("published-lasso-pa-1", "published-logistic-pa-1")
+
+
+def minibatches(repeats):
+    """Processor seconds of a minibatch and of its share of a validation, for each of `WHOLE`."""
+    table = Table(title="A minibatch of 64 problems, 100 iterations, 5 segments; processor time")
+    for column in ("training", "minibatch", "share of a validation", "together"):
+        table.add_column(column)
+    for name in WHOLE:
+        planned = TRAININGS[name]
+        training = Training(planned.family, planned.config, Ranks(), "cpu")
+        training.minibatch()
+        training.validate()
+        step = median_of(training.minibatch, repeats)
+        share = median_of(training.validate, repeats) / planned.config.validate_every
+        table.add_row(name, *(f"{seconds:.2f} s" for seconds in (step, share, step + share)))
+    return table
+
+
+def median_of(run, repeats):
+    """The median processor time of some calls."""
+    times = []
+    for _ in range(repeats):
+        began = time.process_time()
+        run()
+        times.append(time.process_time() - began)
+    return statistics.median(times)
 
 
 def main():
@@ -87,6 +118,7 @@ def main():
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     table.add_row("peak memory", f"{peak:.2f} GiB")
     Console().print(table)
+    Console().print(minibatches(max(1, options.repeats // 2)))
 
 
 if __name__ == "__main__":

@@ -97,6 +97,30 @@ def test_a_killed_training_refuses_another_configuration_and_resumes_to_the_same
     assert not [f for f in os.listdir(tmp_path) if f.endswith(".partial")]
 
 
+@pytest.mark.parametrize("rule", ["pa", "l2o-dm"])
+def test_the_score_of_objectives_is_their_mean_and_costs_one_evaluation_an_iteration(rule):
+    config = replace(CONFIG, rule=rule, loss="objective", score="objective", horizon=12, unroll=4)
+    training = Training(FAMILY, config, Ranks(), "cpu")
+    problem = training.problems(0, 8, 0)
+    optimum, products = training.optimum(problem), []
+    forward = problem.f.A.forward
+
+    def count(x):
+        products.extend([1] * (x.ndim == 2))  # which calls itself with one more axis
+        return forward(x)
+
+    object.__setattr__(problem.f.A, "forward", count)
+    with torch.no_grad():
+        found = training.score(problem, optimum)
+        spent = len(products)
+        state, values = training.optimizer.init(problem, torch.zeros(8, problem.n)), []
+        for _ in range(12):
+            state = training.optimizer.step(problem, state)
+            values.append(problem.objective(state.y).mean())
+    assert found == float(torch.stack(values).mean().log10())
+    assert spent == 12 + 1  # the iterations, and the last y
+
+
 class BothRanks(Training):
     """One process that draws, for every step, the problems of two ranks."""
 

@@ -1,12 +1,14 @@
 """What every smooth term promises: value, gradient, convexity, a tight L, stability, conjugate."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.operator_table import gaussian
-from contracts.smooth_table import ROWS, B
+from contracts.smooth_table import GLMS, ROWS, B
 from proxlearn.problems.batch import convert, select
 from proxlearn.problems.operators import Dense
 from proxlearn.problems.smooth import GLM, Huber, LeastSquares, Logistic, Poisson, Softmax
@@ -14,6 +16,7 @@ from proxlearn.problems.smooth import GLM, Huber, LeastSquares, Logistic, Poisso
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 over_rows = pytest.mark.parametrize("name", ROWS)
 over_glms = pytest.mark.parametrize("name", [n for n in ROWS if isinstance(ROWS[n]().f, GLM)])
+IN_GRAPHS = [f"{name}/{kind}" for name in GLMS for kind in ("batch", "torch-csr")]
 BOUNDED = [n for n in ROWS if ROWS[n]().f.curvature_is_bounded]
 TIGHT = [
     n
@@ -237,6 +240,46 @@ def test_gradient_can_be_differentiated(name):
             lambda t, i=i: reference(i, t), x[i].detach(), v[i]
         )
         torch.testing.assert_close(product[i], expected, **CLOSE)
+
+
+@pytest.mark.parametrize("name", IN_GRAPHS)
+def test_all_parts_of_an_evaluation_have_the_derivatives_of_their_formulas(name):
+    f = ROWS[name]().f
+    x = 0.3 * gaussian(B, f.n, seed=1)
+
+    def formulas(x):
+        z = f.predict(x)
+        return f.loss(z), f.pull(f.dloss(z)), f.dloss(z)
+
+    def evaluated(x):
+        at = f.evaluate(x)
+        return at.value, at.grad, at.dual
+
+    weights = [gaussian(*t.shape, seed=2 + i) for i, t in enumerate(formulas(x))]
+
+    def derivatives(of, x, used):
+        x = x.clone().requires_grad_()
+        parts = of(x)
+        total = sum((parts[i] * weights[i]).sin().sum() for i in used)
+        (first,) = torch.autograd.grad(total, x, create_graph=True)
+        (second,) = torch.autograd.grad((first * first).sum(), x)
+        return first.detach(), second
+
+    for used in [(0,), (1,), (2,), (0, 2), (0, 1, 2)]:
+        found, expected = derivatives(evaluated, x, used), derivatives(formulas, x, used)
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other, **CLOSE)
+
+
+def test_an_evaluation_can_be_differentiated_by_the_data():
+    f = ROWS["least-squares/batch"]().f
+    b = f.b.clone().requires_grad_()
+    x = gaussian(B, f.n).requires_grad_()
+    value = replace(f, b=b).evaluate(x).value.sum()
+    by_b, by_x = torch.autograd.grad(value, [b, x])
+    residual = f.predict(x.detach()) - f.b
+    torch.testing.assert_close(by_b, -residual.expand(B, -1).sum_to_size(b.shape), **CLOSE)
+    torch.testing.assert_close(by_x, f.pull(residual), **CLOSE)
 
 
 @over_rows

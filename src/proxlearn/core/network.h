@@ -82,7 +82,7 @@ INLINE void product_tile(const float *W, long stride, long cols, const float *x,
         vec in[VECTORS];
         for (int c = 0; c < C; c++) in[c] = *(const vec *)(x + k * WIDTH + c * LANES);
         for (int r = 0; r < R; r++) {
-            vec w = (vec){0} + W[r * stride + k];
+            vec w = W[r * stride + k] - (vec){0}; /* 0 + x would be an addition, as 0 + -0 is not -0 */
             for (int c = 0; c < C; c++) sum[r][c] += w * in[c];
         }
     }

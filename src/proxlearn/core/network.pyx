@@ -4,7 +4,6 @@
 import numpy as np
 
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
 
 cdef extern from *:
     """
@@ -104,7 +103,6 @@ cdef class Stack:
         self.room = <float *>aligned_room((size + 4 * widest) * WIDTH * sizeof(float))
         if not self.room:
             raise MemoryError
-        memset(self.room, 0, (size + 4 * widest) * WIDTH * sizeof(float))
         place = self.room + 4 * widest * WIDTH
         for k in range(self.number):
             l = &self.layers[k]

@@ -293,9 +293,10 @@ class Training:
         objectives = []
         lower, mean = torch.full_like(optimum, -torch.inf), DualAverage()
         for k in range(1, self.config.horizon + 1):
-            state = self.optimizer.step(problem, state)
+            before, state = state, self.optimizer.step(problem, state)
             if self.config.score == "objective":
-                objectives.append(problem.objective(state.y).mean())
+                if k > 1:
+                    objectives.append(_objective_before(problem, before, state).mean())
                 continue
             if self.config.score == "certified-gap":
                 mean.add(k, state.at)
@@ -306,7 +307,8 @@ class Training:
             gap = gap.nan_to_num(nan=10.0).clamp(1e-7, 10)
             each = self.config.loss in ("log-gap", "log-certified-gap")
             logs.append(gap.log10().mean() if each else gap.mean().log10())
-        if objectives:
+        if self.config.score == "objective":
+            objectives.append(problem.objective(state.y).mean())
             return float(torch.stack(objectives).mean().nan_to_num(nan=torch.inf).log10())
         return float(logs[-1] if self.config.score == "last-gap" else torch.stack(logs).mean())
 
@@ -317,6 +319,14 @@ class Training:
         return Report(
             self.step, steps, self.loss, self.validation, self.best, self.skipped, seconds
         )
+
+
+def _objective_before(problem: Problem, before: Any, after: Any) -> Tensor:
+    """F at the y of the state before a step, (B,): the step has mostly evaluated f there."""
+    if after.at is None or after.at.point is not before.y:
+        return problem.objective(before.y)
+    value: Tensor = after.at.value + problem.r.value(before.y)
+    return value
 
 
 def _mix(seed: int, step: int, rank: int) -> int:

@@ -105,8 +105,9 @@ class Dense(Operator):
 class _BatchProduct(torch.autograd.Function):
     """x A^T, or r A with `adjoint`, for A (B, m, n) and rows (B, C, .); A itself is a constant.
 
-    Of several ways to write these products the fast ones are a factor of five ahead, forward and
-    backward, and autograd's own backward of one is the slow way to write the other.
+    Both are written as rows times a matrix, the fast way on a CPU: A times a column takes 1.4 times
+    as long for 64 matrices of 250x500. Autograd's own backward of one would be the slow way to
+    write the other.
     """
 
     @staticmethod
@@ -115,7 +116,7 @@ class _BatchProduct(torch.autograd.Function):
             raise InputError("a gradient with respect to A was asked for; A is data: detach it")
         ctx.save_for_backward(A)
         ctx.adjoint = adjoint
-        return torch.bmm(rows, A) if adjoint else torch.matmul(A, rows.mT).mT
+        return torch.bmm(rows, A if adjoint else A.mT)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -213,11 +214,50 @@ class GLM(Smooth):
         return self.like.new_zeros(self.batch, self.A.shape[0])
 
     def evaluate(self, x: Tensor) -> Evaluation:
+        if x.requires_grad and not any(t.requires_grad for t in self.numbers()):
+            value, grad, u = _Evaluated.apply(x, self)  # type: ignore[no-untyped-call]
+            return Evaluation(x, value, grad, u)
+        return Evaluation(x, *self._evaluated(x))
+
+    def _evaluated(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """f(x), its gradient, and the dual point u = grad phi(A x)."""
         z = self.predict(x)
         u = self.dloss(z)
-        return Evaluation(x, self.loss(z), self.pull(u), u)
+        return self.loss(z), self.pull(u), u
 
     def conjugate(self, e: Evaluation, s: Tensor) -> Tensor:
         """f*(A^T (s u)) <= phi*(s u): the dual of a generalised linear model."""
         assert e.dual is not None
         return self.loss_conjugate(s.reshape(-1, *[1] * (e.dual.ndim - 1)) * e.dual)
+
+
+class _Evaluated(torch.autograd.Function):
+    """x -> f(x), its gradient and the dual point u, for a constant f.
+
+    With H the Hessian of phi the derivatives are u' = H A x', grad' = A^T u' and value' = u^T A x'.
+    Their transpose costs one product with A and one with A^T, as the evaluation does, and needs of
+    it nothing but u. Autograd by itself would keep what every step of the loss made of z.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, f: GLM) -> tuple[Tensor, Tensor, Tensor]:
+        value, grad, u = f._evaluated(x)
+        ctx.f = f
+        ctx.save_for_backward(u)
+        ctx.set_materialize_grads(False)
+        return value, grad, u
+
+    @staticmethod
+    def backward(
+        ctx: Any, by_value: Tensor | None, by_grad: Tensor | None, by_u: Tensor | None
+    ) -> tuple[Tensor | None, None]:
+        (u,), f = ctx.saved_tensors, ctx.f
+        parts = []
+        if by_grad is not None:
+            pulled = f.predict(by_grad)
+            by_u = pulled if by_u is None else by_u + pulled
+        if by_u is not None:
+            parts.append(f.hessian_product(u, by_u))
+        if by_value is not None:
+            parts.append(by_value.reshape(-1, *[1] * (u.ndim - 1)) * u)
+        return (f.pull(sum(parts[1:], parts[0])) if parts else None), None
