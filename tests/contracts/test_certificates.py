@@ -173,7 +173,7 @@ def best(problem, lower, upper):
     """F* by SciPy's solver for bounds, with the penalty's linear and quadratic part."""
     op = problem.f.A
     dense = (op.A.to_dense() if op.A.layout != torch.strided else op.A).numpy()
-    t, q = (float(v[0, 0]) for v in problem.r.pair()) if hasattr(problem.r, "pair") else (0.0, 0.0)
+    t, q = (float(torch.as_tensor(level).ravel()[0]) for level in problem.r.levels())
     target = problem.f.b[0].numpy()
     rows = np.vstack([dense, np.sqrt(q) * np.eye(N)])
     # t x = <a, x> for a in the range of the rows; here the columns are independent.

@@ -152,7 +152,7 @@ def test_reference_agrees_with_a_conic_solver():
     for row, loss in ((lasso, "squares"), (logistic, "logistic")):
         f, r = row.problem.f, row.problem.r
         for i in range(B):
-            A, b, t = f.A.A[i].numpy(), f.b[i].numpy(), r.threshold[i].numpy()
+            A, b, t = f.A.A[i].numpy(), f.b[i].numpy(), r.level()[i].numpy()
             x = cp.Variable(f.n)
             squares, margins = cp.sum_squares(A @ x - b) / 2, cp.multiply(1 - 2 * b, A @ x)
             smooth = squares if loss == "squares" else cp.sum(cp.logistic(margins)) / len(b)

@@ -48,11 +48,21 @@ class Run:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs of several optimizers on the same B instances, against the same optimal values."""
+    """Runs of several optimizers on the same B instances, against the same optimal values.
+
+    Examples
+    --------
+    >>> import proxlearn as pl
+    >>> problem = pl.families.GaussianLasso(m=20, n=40, nonzeros=4).sample(8, 0)
+    >>> comparison = pl.compare(problem, ["fista"], max_iter=10)
+    >>> list(comparison.runs), comparison.mean_gap("fista").shape
+    (['fista'], torch.Size([11]))
+    """
 
     optimum: Tensor
     """F*, (B,), float64."""
     runs: Mapping[str, Run]
+    """What each optimizer did, by its name."""
     learned: frozenset[str] = frozenset()
     """Names of the runs whose optimizer has trained weights."""
 
@@ -97,11 +107,27 @@ class Comparison:
 def optimum(
     problem: Problem, tol: float = 1e-12, max_iter: int = 20000, *, watch: Watch | None = None
 ) -> Tensor:
-    """F* of every instance, (B,), float64: at most ``tol * F*`` too large, which is certified.
+    """F* of every instance, at most ``tol * F*`` too large, which is certified.
 
     The compiled core computes it where it covers the problem, else FISTA with restart. Where a
     problem has no certificate (see `solve`), the prox-gradient residual meets `tol`.
 
+    Parameters
+    ----------
+    problem : Problem
+    tol : float
+        Largest relative error.
+    max_iter : int
+        Largest number of iterations.
+    watch : callable, optional
+        Called after each iteration.
+
+    Returns
+    -------
+    Tensor (B,), float64
+
+    Examples
+    --------
     >>> import proxlearn as pl
     >>> optimum(pl.lasso([[1.0, 0.0], [0.0, 1.0]], [3.0, 0.5], lam=1.0))
     tensor([2.6250], dtype=torch.float64)
@@ -140,13 +166,28 @@ def compare(
 ) -> Comparison:
     """Run every optimizer for `max_iter` iterations from the same start, recording all of them.
 
-    The methods themselves: without the safeguard, and without the core at the end.
+    The methods run by themselves: without the safeguard, and without the core at the end.
+    Lipschitz constants are computed before the clocks start, since the first optimizer would pay
+    for all. Unrolled methods end with their layers. Instances are run in blocks of `BLOCK`.
 
-    `optimum` (B,) is F*, computed if not given; an optimizer that finds a smaller value lowers
-    it, so no gap is negative. Lipschitz constants are computed before the clocks start: the
-    first optimizer would pay for all. Unrolled methods end with their layers. Instances are run in
-    blocks of `BLOCK`; a `watch` is told after each iteration of a block.
+    Parameters
+    ----------
+    problem : Problem
+    optimizers : sequence of str, or mapping of names to optimizers
+    max_iter : int
+        Iterations of each optimizer.
+    optimum : Tensor (B,), optional
+        F*, which is computed by default. An optimizer that finds a smaller value lowers it, so
+        that no gap is negative.
+    watch : callable, optional
+        Called after each iteration of a block.
 
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
     >>> import proxlearn as pl
     >>> problem = pl.families.GaussianLasso(m=20, n=40, nonzeros=4).sample(8, 0)
     >>> result = compare(problem, ["ista", "fista-restart"], max_iter=200)

@@ -15,9 +15,17 @@ from proxlearn.problems.transform import Grid, size
 
 @dataclass(frozen=True)
 class Band:
-    """Coefficients of one scale and direction, which follow each other in a vector."""
+    """Coefficients of one scale and direction, which follow each other in a vector.
+
+    Examples
+    --------
+    >>> from proxlearn.imaging import Wavelet
+    >>> Wavelet((8,), levels=1).bands
+    (Band(count=4, scale=1), Band(count=4, scale=0))
+    """
 
     count: int
+    """How many."""
     scale: int
     """0 for the finest details; the coarsest averages have the largest number."""
 

@@ -146,7 +146,23 @@ def open_blur(kernel: Any, shape: int | Sequence[int], multiple: int = 1) -> tup
 
 
 def place(picture: Tensor, grid: Grid) -> Tensor:
-    """Pictures (..., h, w) in the middle of a larger grid, 0 around them."""
+    """Put pictures in the middle of a larger grid, with 0 around them.
+
+    Parameters
+    ----------
+    picture : Tensor (..., h, w)
+    grid : tuple of int
+        The height and the width of the grid.
+
+    Returns
+    -------
+    Tensor (..., *grid)
+
+    Examples
+    --------
+    >>> place(torch.ones(1, 1), (3, 3)).sum(0)
+    tensor([0., 1., 0.])
+    """
     inner = picture.shape[-len(grid) :]
     around: list[int] = []
     for outer, side in zip(reversed(grid), reversed(inner), strict=True):
@@ -156,8 +172,22 @@ def place(picture: Tensor, grid: Grid) -> Tensor:
 
 
 def gaussian_kernel(width: float, dimensions: int = 2, dtype: Any = torch.float64) -> Tensor:
-    """A Gaussian of this standard deviation in pixels, cut off at three, with sum 1.
+    """A Gaussian, cut off at three standard deviations, with sum 1.
 
+    Parameters
+    ----------
+    width : float
+        The standard deviation, in pixels.
+    dimensions : int
+        1 for signals, 2 for pictures.
+    dtype : torch.dtype
+
+    Returns
+    -------
+    Tensor (k,) or (k, k)
+
+    Examples
+    --------
     >>> gaussian_kernel(1.0).shape
     torch.Size([7, 7])
     """
@@ -169,8 +199,22 @@ def gaussian_kernel(width: float, dimensions: int = 2, dtype: Any = torch.float6
 
 
 def motion_kernel(length: float, degrees: float, dtype: Any = torch.float64) -> Tensor:
-    """A straight movement of the camera over `length` pixels in a direction, with sum 1.
+    """The blur of a camera that moves in a straight line, with sum 1.
 
+    Parameters
+    ----------
+    length : float
+        Of the movement, in pixels.
+    degrees : float
+        Its direction.
+    dtype : torch.dtype
+
+    Returns
+    -------
+    Tensor (k, k)
+
+    Examples
+    --------
     >>> motion_kernel(5, 0).shape
     torch.Size([7, 7])
     """
@@ -186,8 +230,20 @@ def motion_kernel(length: float, degrees: float, dtype: Any = torch.float64) -> 
 
 
 def disk_kernel(radius: float, dtype: Any = torch.float64) -> Tensor:
-    """A lens out of focus: a disk of this radius in pixels, with sum 1.
+    """The blur of a lens out of focus: a disk, with sum 1.
 
+    Parameters
+    ----------
+    radius : float
+        In pixels.
+    dtype : torch.dtype
+
+    Returns
+    -------
+    Tensor (k, k)
+
+    Examples
+    --------
     >>> disk_kernel(2).shape
     torch.Size([7, 7])
     """

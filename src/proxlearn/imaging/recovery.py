@@ -27,7 +27,31 @@ BASES = (*WAVELETS, "dct")
 
 
 class Recovery(Problem):
-    """The problem that `sparse_recovery` makes: it knows how coefficients become pictures."""
+    """The problem that `sparse_recovery` makes: it knows how coefficients become pictures.
+
+    Parameters
+    ----------
+    f : LeastSquares
+        The misfit of the measurements.
+    r : Penalty
+        The penalty of the coefficients.
+    single : bool
+        True where one vector of measurements was given.
+    numpy : bool
+        True where NumPy arrays were given.
+    basis : Basis, optional
+        Whose coefficients x holds; None where x holds the pixels.
+    grid : tuple of int, optional
+        Height and width of a picture.
+
+    Examples
+    --------
+    >>> import torch, proxlearn as pl
+    >>> from proxlearn.imaging import Mask, sparse_recovery
+    >>> problem = sparse_recovery(Mask(torch.ones(2, 2)), torch.ones(4), 0.5)
+    >>> problem.image(pl.solve(problem).x)
+    tensor([0.5000, 0.5000, 0.5000, 0.5000])
+    """
 
     def __init__(
         self,

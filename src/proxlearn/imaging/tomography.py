@@ -72,7 +72,28 @@ def projection(
     detectors: int | None = None,
     dtype: torch.dtype = torch.float64,
 ) -> Projection:
-    """The operator of parallel-beam projections, see `Projection`."""
+    """The operator of parallel-beam projections of pictures, see `Projection`.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Height and width of the pictures.
+    degrees : array (k,)
+        The angles of the beams.
+    detectors : int, optional
+        Number of measurements at each angle; by default enough for the diagonal of the picture.
+    dtype : torch.dtype
+
+    Returns
+    -------
+    Projection
+
+    Examples
+    --------
+    >>> A = projection((4, 4), [0.0, 90.0], detectors=4)
+    >>> A.shape
+    (8, 16)
+    """
     grid = to_grid(tuple(shape))
     angles = torch.as_tensor(degrees, dtype=torch.float64).flatten().deg2rad()
     if len(grid) != 2 or not len(angles) or not bool(angles.isfinite().all()):

@@ -31,7 +31,21 @@ from proxlearn.problems.smooth import Evaluation
 
 @dataclass(frozen=True)
 class Learned:
-    """A learned optimizer: a rule with weights, and the card that says what it is."""
+    """A learned optimizer: a rule with weights, and the card that says what it is.
+
+    Parameters
+    ----------
+    rule : Learnable
+        Chooses the coefficients of the scheme, or writes the update itself.
+    card : mapping
+        Where the weights come from: the family, the configuration, versions, results.
+
+    Examples
+    --------
+    >>> import proxlearn as pl
+    >>> pl.load("lasso").card["status"]
+    'finished'
+    """
 
     rule: Learnable
     card: Mapping[str, Any] = field(default_factory=dict)
@@ -124,7 +138,23 @@ def build(description: Mapping[str, Any], generator: torch.Generator | None = No
 
 
 def load(path: str | os.PathLike[str]) -> Learned:
-    """A learned optimizer from a file, or a shipped one by its name (see `proxlearn.zoo`)."""
+    """Read a learned optimizer from a file, or a shipped one by its name (see `proxlearn.zoo`).
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `train` has written, or a name such as "lasso".
+
+    Returns
+    -------
+    Learned
+
+    Examples
+    --------
+    >>> import proxlearn as pl
+    >>> pl.load("lasso").gradients
+    1
+    """
     from proxlearn import zoo
 
     check_weights(path)

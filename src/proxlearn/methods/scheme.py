@@ -21,7 +21,21 @@ from proxlearn.problems.smooth import Evaluation
 
 @dataclass(frozen=True)
 class Coefficients:
-    """p, a, b, b1, b2 of one iteration. Numbers mean "fixed"; p must be positive."""
+    """The coefficients p, a, b, b1, b2 of one iteration.
+
+    Parameters
+    ----------
+    p : Tensor (B, n) or (B, 1)
+        Steps, > 0.
+    a, b, b1, b2 : Tensor (B, n) or (B, 1), or float
+        The others; a number is the same for all coordinates and iterations.
+
+    Examples
+    --------
+    >>> import torch
+    >>> Coefficients(p=torch.ones(1, 1), a=0.5).b
+    1.0
+    """
 
     p: Tensor
     a: Tensor | float = 0.0
@@ -74,7 +88,21 @@ class State:
 
 @dataclass(frozen=True)
 class Scheme:
-    """The optimizer that a rule makes of the equation."""
+    """The optimizer that a rule makes of the equation.
+
+    Parameters
+    ----------
+    rule : Rule
+        Chooses the coefficients of each iteration.
+
+    Examples
+    --------
+    >>> import proxlearn as pl
+    >>> from proxlearn.methods.rules import Fista
+    >>> problem = pl.families.GaussianLasso(m=20, n=40, nonzeros=4).sample(2, 0)
+    >>> pl.solve(problem, Scheme(Fista()), tol=1e-3).solved
+    True
+    """
 
     rule: Rule
 

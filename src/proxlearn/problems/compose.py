@@ -58,7 +58,20 @@ class Composed(Operator):
 
 
 class Product(Composed):
-    """A_1 A_2 ... A_k: the last operator is applied first."""
+    """A_1 A_2 ... A_k: the last operator is applied first.
+
+    Parameters
+    ----------
+    operators : sequence of Operator
+
+    Examples
+    --------
+    >>> import torch
+    >>> from proxlearn.imaging import Mask, Product
+    >>> A = Mask(torch.tensor([1, 0]))
+    >>> Product([A, A]).forward(torch.ones(1, 2, dtype=torch.float64))
+    tensor([[1., 0.]], dtype=torch.float64)
+    """
 
     def __init__(self, operators: Sequence[Operator]):
         flat: list[Operator] = []
@@ -126,7 +139,20 @@ class Product(Composed):
 
 
 class Sum(Composed):
-    """A_1 + A_2 + ... + A_k."""
+    """A_1 + A_2 + ... + A_k.
+
+    Parameters
+    ----------
+    operators : sequence of Operator
+
+    Examples
+    --------
+    >>> import torch
+    >>> from proxlearn.imaging import Mask, Sum
+    >>> A = Sum([Mask(torch.tensor([1, 0])), Mask(torch.tensor([1, 1]))])
+    >>> A.forward(torch.ones(1, 2, dtype=torch.float64))
+    tensor([[2., 1.]], dtype=torch.float64)
+    """
 
     def __init__(self, operators: Sequence[Operator]):
         super().__init__(operators)
@@ -151,6 +177,10 @@ class Sum(Composed):
 
 class Stack(Composed):
     """The operators one below the other: several measurements of the same picture.
+
+    Parameters
+    ----------
+    operators : sequence of Operator
 
     Examples
     --------
@@ -185,7 +215,20 @@ class Stack(Composed):
 
 
 class Adjoint(Composed):
-    """A^T."""
+    """A^T.
+
+    Parameters
+    ----------
+    operators : sequence of one Operator
+        A.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from proxlearn.imaging import Adjoint, Mask
+    >>> Adjoint([Mask(torch.tensor([1, 0]))]).forward(torch.ones(1, 2, dtype=torch.float64))
+    tensor([[1., 0.]], dtype=torch.float64)
+    """
 
     def __init__(self, operators: Sequence[Operator]):
         super().__init__(operators)

@@ -29,11 +29,22 @@ MOST_ENTRIES = 2**31
 
 
 def prepare(A: Any) -> Matrix:
-    """A checked once, for many problems: give the result to the constructors as A.
+    """Check A once, for many problems: give the result to the constructors as A.
 
     What a solve computes from A alone, such as its norm for a first-order method, is remembered
     with it. The memory is that of A itself, but for sparse matrices that are not stored by columns.
 
+    Parameters
+    ----------
+    A : array (m, n) or (B, m, n), sparse matrix, tensor, or object with matvec
+        As for the constructors.
+
+    Returns
+    -------
+    Matrix
+
+    Examples
+    --------
     >>> import numpy as np, proxlearn as pl
     >>> A = pl.prepare(np.eye(3))
     >>> [round(float(pl.solve(pl.lasso(A, [b, 0, 0], lam=0.5)).x[0]), 6) for b in (1.0, 2.0)]
@@ -43,10 +54,27 @@ def prepare(A: Any) -> Matrix:
 
 
 def lasso(A: Any, b: Any, lam: Any, weights: Any = None, *, nonnegative: bool = False) -> Problem:
-    """``1/2 ||A x - b||^2 + lam sum_i w_i |x_i|``, and x >= 0 with `nonnegative`.
+    """Least squares with an l1 penalty: LASSO.
 
-    A weight of 0 leaves x_i unpenalised.
+    Minimises ``1/2 ||A x - b||^2 + lam sum_i w_i |x_i|``.
 
+    Parameters
+    ----------
+    A : array (m, n) or (B, m, n), sparse matrix, tensor, or object with matvec
+    b : array (m,) or (B, m)
+    lam : float or (B,)
+        Weight > 0 of the penalty.
+    weights : array (n,) or (B, n), optional
+        1 by default; a weight of 0 leaves x_i unpenalised.
+    nonnegative : bool
+        Whether x is constrained to be >= 0.
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
     >>> import proxlearn as pl
     >>> problem = pl.lasso([[1.0, 0.0], [0.0, 2.0]], [1.0, -1.0], lam=0.1, nonnegative=True)
     >>> problem.n, problem.batch
@@ -67,9 +95,31 @@ def lasso(A: Any, b: Any, lam: Any, weights: Any = None, *, nonnegative: bool = 
 def elastic_net(
     A: Any, b: Any, lam: Any, lam2: Any, weights: Any = None, *, nonnegative: bool = False
 ) -> Problem:
-    """``1/2 ||A x - b||^2 + sum_i w_i (lam |x_i| + lam2/2 x_i^2)``, lam >= 0 and lam2 > 0.
+    """Least squares with an l1 and an l2 penalty.
 
-    With `nonnegative` subject to x >= 0.
+    Minimises ``1/2 ||A x - b||^2 + sum_i w_i (lam |x_i| + lam2/2 x_i^2)``.
+
+    Parameters
+    ----------
+    A : array (m, n) or (B, m, n), sparse matrix, tensor, or object with matvec
+    b : array (m,) or (B, m)
+    lam, lam2 : float or (B,)
+        Weights of the l1 penalty, >= 0, and of the l2 penalty, > 0.
+    weights : array (n,) or (B, n), optional
+        1 by default; a weight of 0 leaves x_i unpenalised.
+    nonnegative : bool
+        Whether x is constrained to be >= 0.
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> import proxlearn as pl
+    >>> problem = pl.elastic_net([[1.0, 0.0], [0.0, 2.0]], [1.0, -1.0], lam=0.1, lam2=0.5)
+    >>> pl.solve(problem).x.round(6).tolist()
+    [0.6, -0.422222]
     """
     plain = kernel.plain_squares(A, b, lam, lam2, nonnegative) if weights is None else None
     if plain is not None and plain.l2 > 0:
@@ -121,7 +171,23 @@ def huber(A: Any, b: Any, lam: Any, delta: Any, weights: Any = None) -> Problem:
 
 
 def nnls(A: Any, b: Any) -> Problem:
-    """``1/2 ||A x - b||^2`` subject to x >= 0."""
+    """Non-negative least squares: ``1/2 ||A x - b||^2`` subject to x >= 0.
+
+    Parameters
+    ----------
+    A : array (m, n) or (B, m, n), sparse matrix, tensor, or object with matvec
+    b : array (m,) or (B, m)
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> import proxlearn as pl
+    >>> pl.solve(pl.nnls([[1.0, 0.0], [0.0, 2.0]], [1.0, -1.0])).x.tolist()
+    [1.0, 0.0]
+    """
     plain = kernel.plain_nnls(A, b)
     if plain is not None:
         return Problem.of_plain(plain)
@@ -161,7 +227,31 @@ def simplex_ls(A: Any, b: Any, radius: Any = 1.0, at_most: bool = False) -> Prob
 
 
 def logistic(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
-    """``1/m sum_i log(1 + exp(-s_i a_i^T x)) + lam sum_j w_j |x_j|``, s = 2b - 1, b in {0, 1}."""
+    """Logistic regression of two classes with an l1 penalty.
+
+    Minimises ``1/m sum_i log(1 + exp(-s_i a_i^T x)) + lam sum_j w_j |x_j|`` with s = 2b - 1.
+
+    Parameters
+    ----------
+    A : array (m, n) or (B, m, n), sparse matrix, tensor, or object with matvec
+    b : array (m,) or (B, m)
+        Labels 0 and 1.
+    lam : float or (B,)
+        Weight > 0 of the penalty.
+    weights : array (n,) or (B, n), optional
+        1 by default; a weight of 0 leaves x_j unpenalised.
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> import proxlearn as pl
+    >>> problem = pl.logistic([[1.0], [1.0], [1.0], [1.0]], [1, 1, 1, 0], lam=1e-6)
+    >>> pl.solve(problem, tol=1e-9).x.round(3)  # log(3 / 1)
+    array([1.099])
+    """
     A = to_matrix("A", A)
     labels = to_rows("b", b, A.shape[0], A)
     if not bool(((labels == 0) | (labels == 1)).all()):
@@ -206,9 +296,34 @@ def poisson(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
 
 
 def softmax(A: Any, b: Any, lam: Any, classes: int | None = None, weights: Any = None) -> Problem:
-    """Mean cross-entropy of C classes plus ``lam sum w |x|``; labels b are 0, ..., C-1.
+    """Logistic regression of C classes with an l1 penalty.
 
-    x (C*d,) is the weight matrix (C, d) row by row; `weights`, if given, has the same layout.
+    Minimises the mean cross-entropy plus ``lam sum_j w_j |x_j|``. The answer x (C*d,) is the matrix
+    of coefficients (C, d) row by row.
+
+    Parameters
+    ----------
+    A : array (m, d) or (B, m, d), sparse matrix, tensor, or object with matvec
+    b : array (m,) or (B, m)
+        Labels 0, ..., C-1.
+    lam : float or (B,)
+        Weight > 0 of the penalty.
+    classes : int, optional
+        C; by default one more than the largest label.
+    weights : array (C*d,) or (B, C*d), optional
+        1 by default, in the order of x; a weight of 0 leaves x_j unpenalised.
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> import proxlearn as pl
+    >>> problem = pl.softmax([[1.0], [1.0], [-1.0], [-1.0]], [0, 0, 1, 2], lam=0.1)
+    >>> x = pl.solve(problem).x
+    >>> x.shape, bool(x[0] > 0)
+    ((3,), True)
     """
     A = to_matrix("A", A)
     labels = to_rows("b", b, A.shape[0], A)

@@ -33,6 +33,14 @@ class Problem:
         True where the user gave one problem: its solution's x is then (n,) instead of (1, n).
     numpy : bool
         True where the user gave NumPy arrays: the answers are NumPy arrays then, else tensors.
+
+    Examples
+    --------
+    >>> import torch, proxlearn as pl
+    >>> from proxlearn.problems.operators import Dense
+    >>> f = pl.smooth.LeastSquares(Dense(torch.eye(2)), torch.tensor([[2.0, 2.0]]))
+    >>> pl.solve(pl.Problem(f, pl.penalties.L1(torch.ones(1)))).x
+    tensor([[1., 1.]])
     """
 
     plain: Any = None

@@ -23,6 +23,12 @@ class Batch:
     """The answers to many problems: NumPy arrays, or Dask arrays that are computed when asked for.
 
     ``dask.compute(batch)[0]`` computes all of them together.
+
+    Examples
+    --------
+    >>> import numpy as np, proxlearn as pl
+    >>> pl.scale.solve(np.eye(2), np.ones((3, 2)), 0.5).counts()
+    {'SOLVED': 3}
     """
 
     x: Any

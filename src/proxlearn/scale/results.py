@@ -273,6 +273,11 @@ def sparse_x(group: Any) -> Any:
     -------
     scipy.sparse.csr_array
         (B, n), problem by problem.
+
+    Examples
+    --------
+    >>> import zarr, proxlearn as pl
+    >>> x = pl.scale.sparse_x(zarr.open_group("results.zarr"))  # doctest: +SKIP
     """
     record = group.attrs["proxlearn"]
     parts = list(_sparse_parts(group, record["chunk"]))

@@ -15,7 +15,6 @@ from proxlearn.problems.batch import select
 from proxlearn.problems.certificates import Certificate, length
 from proxlearn.problems.powers import times_power
 from proxlearn.problems.problem import Problem
-from proxlearn.problems.smooth import GLM
 from proxlearn.problems.tensors import start_point
 from proxlearn.solving.loop_methods import automatic_name, check_layers, is_learned
 from proxlearn.solving.repair import MEAN_EVERY, DualAverage, Repairs, exact_bound
@@ -117,7 +116,7 @@ class _Run:
         self.mean = DualAverage()
         self.gradient = int(not problem.f.gradients_are_free)
         # Losses of A x with a penalty like l1 have a gap: nothing less than it will do.
-        self.gapless = not (isinstance(problem.f, GLM) and problem.r.level() is not None)
+        self.gapless = problem.f.as_glm() is None or problem.r.level() is None
         if tol > 0 and not bool((problem.nearest_to_zero() == 0).all()):
             self.grad_evals += self.gradient  # F there, the scale of an optimum of 0
         self.rows: list[tuple[Tensor, Tensor, Tensor, float]] | None = [] if record else None

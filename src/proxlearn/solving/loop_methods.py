@@ -6,7 +6,6 @@ from proxlearn.methods.optimizers import Optimizer
 from proxlearn.methods.rules import Learnable
 from proxlearn.methods.rules.banded import bands_differ
 from proxlearn.problems.problem import Problem
-from proxlearn.problems.smooth import GLM
 from proxlearn.solving.safeguard import rule_of
 
 
@@ -17,10 +16,11 @@ def automatic_name(problem: Problem) -> str:
     """
     if problem.f.gradients_are_free:
         return "ppa"
-    if not isinstance(problem.f, GLM) or problem.r.level() is None:
+    f = problem.f.as_glm()
+    if f is None or problem.r.level() is None:
         return "fista-restart"
-    A = problem.f.A
-    if problem.f.has_proximal and zoo.has("imaging-splitting"):
+    A = f.A
+    if f.has_proximal and zoo.has("imaging-splitting"):
         return "imaging-splitting"
     if A.explicit or A.shape[1] != problem.n or not zoo.has("imaging"):
         return "general"

@@ -17,9 +17,8 @@ import torch
 from torch import Tensor
 
 from proxlearn.methods.rules.banded import band_curvatures, groups, spread
-from proxlearn.problems.penalties import L1
 from proxlearn.problems.problem import Problem
-from proxlearn.problems.smooth import Evaluation, LeastSquares
+from proxlearn.problems.smooth import Evaluation
 
 STEPS = 6
 """Most steps of a repair. On photographs behind masks and Fourier samples ten steps certified a gap
@@ -86,10 +85,11 @@ class Repairs:
     """For every instance of a batch: when the next repair is due."""
 
     def __init__(self, problem: Problem, tol: float):
-        f, r = problem.f, problem.r
+        f, r = problem.f.as_glm(), problem.r
         self.applies = (
-            isinstance(f, LeastSquares)
-            and isinstance(r, L1)
+            f is not None
+            and f.scales_with_target
+            and r.is_l1
             and r.free() is None
             and not f.A.explicit
             and f.A.shape[1] == problem.n

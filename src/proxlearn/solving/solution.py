@@ -11,7 +11,14 @@ Array: TypeAlias = Any
 
 
 class Status(str, Enum):
-    """How an instance ended; `advice` says what to do about it."""
+    """How an instance ended; `advice` says what to do about it.
+
+    Examples
+    --------
+    >>> import proxlearn as pl
+    >>> pl.Status.SOLVED.advice
+    'The certificate meets the tolerance.'
+    """
 
     SOLVED = "SOLVED"
     MAX_ITER = "MAX_ITER"
@@ -51,7 +58,15 @@ class History:
 
 @dataclass(frozen=True)
 class Solution:
-    """The answer to a batch of B instances."""
+    """The answer to a batch of B instances.
+
+    Examples
+    --------
+    >>> import proxlearn as pl
+    >>> solution = pl.solve(pl.lasso([[1.0, 0.0], [0.0, 1.0]], [3.0, 0.5], lam=1.0))
+    >>> solution.solved, solution.x.tolist()
+    (True, [2.0, 0.0])
+    """
 
     x: Array
     """(B, n), or (n,) where one problem was given."""
@@ -66,7 +81,9 @@ class Solution:
     grad_evals: Array
     """Gradient equivalents, (B,): products with all of A and of its transpose count as one."""
     seconds: float
+    """The time of the whole batch."""
     history: History | None = None
+    """The iterates' objectives and times, where they were recorded."""
     engine: str = "torch"
     """What solved it: the compiled "core", or the loop in "torch"."""
     image: Array | None = None
@@ -109,7 +126,16 @@ class Solution:
 
 @dataclass(frozen=True)
 class SolutionPath:
-    """The answers for K values of lam, largest first, for a batch of B instances."""
+    """The answers for K values of lam, largest first, for a batch of B instances.
+
+    Examples
+    --------
+    >>> import proxlearn as pl
+    >>> problem = pl.lasso([[1.0, 0.0], [0.0, 1.0]], [3.0, 0.5], lam=1.0)
+    >>> found = pl.path(problem, lams=[2.0, 1.0])
+    >>> found.x.tolist()
+    [[1.0, 0.0], [2.0, 0.0]]
+    """
 
     lams: Array
     """(K, B), or (K,) where one problem was given."""
@@ -126,6 +152,7 @@ class SolutionPath:
     grad_evals: Array
     """Gradient equivalents, (K, B)."""
     seconds: float
+    """The time of the whole path."""
     engine: str = "torch"
     """What solved it: the compiled "core", or the loop in "torch"."""
 

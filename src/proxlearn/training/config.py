@@ -22,6 +22,8 @@ class TrainConfig:
     The defaults are what we advise for a rule of one's own: the compact rule, with the settings
     that served it best on LASSO (docs/compact.md has the trials). `paper` has the paper's settings.
 
+    Examples
+    --------
     >>> config = TrainConfig(steps=300)
     >>> config.rule, config.loss, config.schedule, config.horizon
     ('compact', 'log-mean-gap', 'cosine', 40)
@@ -41,6 +43,7 @@ class TrainConfig:
     unroll: int = 20
     """Iterations in a segment: backpropagation and an Adam step after each."""
     lr: float = 1e-2
+    """Learning rate of Adam."""
     schedule: str = "cosine"
     """'constant', or 'cosine' from lr to 0 over the steps."""
     loss: str = "log-mean-gap"
@@ -77,6 +80,7 @@ class TrainConfig:
     validate_every: int = 10
     """Steps between validations; the best weights are kept."""
     seed: int = 0
+    """Of the first weights and of all problems."""
 
     def __post_init__(self) -> None:
         for name in (

@@ -59,12 +59,35 @@ def train(
 ) -> Learned:
     """Learn a rule from problems of a family.
 
-    With `out`, the weights end in that file, a log beside it (``.jsonl``), and a checkpoint
-    (``.resume``) every `checkpoint_seconds`, from which ``resume=True`` goes on to the same bits.
     Under torchrun every rank draws its own problems and the gradients are averaged. Training that
     cannot recover from bad minibatches stops with the status "diverged" on its card and the best
-    weights so far. `card` is added to the card.
+    weights so far.
 
+    Parameters
+    ----------
+    family : str or Family
+        Which problems, by name or as an object.
+    config : TrainConfig, optional
+        How to train.
+    out : path, optional
+        The file for the weights. A log (``.jsonl``) and a checkpoint (``.resume``) lie beside it.
+    resume : bool
+        Whether training goes on from the checkpoint, to the same bits.
+    checkpoint_seconds : float
+        Time between checkpoints.
+    device : str
+        The device of PyTorch on which the rule is trained.
+    watch : callable, optional
+        Called with a `Report` after each step.
+    card : mapping, optional
+        Further entries of the card.
+
+    Returns
+    -------
+    Learned
+
+    Examples
+    --------
     >>> import proxlearn as pl
     >>> family = pl.families.GaussianLasso(m=10, n=20, nonzeros=2)
     >>> config = pl.TrainConfig(steps=2, horizon=10, unroll=10, batch=4)

@@ -10,9 +10,7 @@ from proxlearn.problems import datasets
 from proxlearn.problems.constructors import lasso, logistic, softmax
 from proxlearn.problems.ksvd import ksvd
 from proxlearn.problems.operators import Dense
-from proxlearn.problems.penalties import L1
 from proxlearn.problems.problem import Problem
-from proxlearn.problems.smooth import LeastSquares
 from proxlearn.training.families import GaussianLasso, GaussianLogistic
 
 LASSOS, LOGISTICS = "gaussian-lasso", "gaussian-logistic"
@@ -71,13 +69,15 @@ def in_units_of(family: GaussianLasso, problem: Problem) -> Problem:
     A is multiplied by s, b by t and lambda by s t: the minimiser is t/s times what it was, and
     relative gaps stay what they are.
     """
-    f, r = problem.f, problem.r
-    assert isinstance(f, LeastSquares)
+    f, lam = problem.f.as_glm(), problem.r.level()
+    assert f is not None
+    assert f.scales_with_target
+    assert problem.r.is_l1
+    assert lam is not None
     assert isinstance(f.A, Dense)
-    assert isinstance(r, L1)
     usual = float(family.sample(64, 0).lipschitz().mean())
     s = math.sqrt(usual / float(problem.lipschitz()[0]))
-    t = family.lam / (s * float(r.lam[0]))
+    t = family.lam / (s * float(lam[0, 0]))
     return lasso(s * f.A.A, t * f.b, family.lam)
 
 

@@ -14,7 +14,6 @@ from proxlearn.methods.rules.compact import level_or_gradient
 from proxlearn.methods.rules.learned_rule import LearnedRule, uniform
 from proxlearn.methods.scheme import Coefficients, View
 from proxlearn.problems.problem import Problem
-from proxlearn.problems.smooth import GLM
 
 COORDINATE, BAND = 4, 9
 """Number of inputs a coordinate, and a band."""
@@ -218,9 +217,9 @@ def runs(sizes: tuple[int, ...]) -> list[Run]:
 
 def groups(problem: Problem) -> tuple[int, ...]:
     """Sizes of the bands of a problem's coordinates; one where nothing is known of them."""
-    f = problem.f
-    plain = isinstance(f, GLM) and f.A.shape[1] == problem.n  # coordinates are A's columns
-    return f.A.groups() if isinstance(f, GLM) and plain else (problem.n,)
+    f = problem.f.as_glm()
+    plain = f is not None and f.A.shape[1] == problem.n  # coordinates are A's columns
+    return f.A.groups() if f is not None and plain else (problem.n,)
 
 
 @torch.no_grad()
@@ -233,10 +232,10 @@ def band_curvatures(problem: Problem) -> tuple[Tensor, Tensor]:
     count as much as they are large. For a projection, whose curvatures are 0 and 1, it is 1. Both
     are kept between `LEAST_CURVATURE` and 1.
     """
-    f, B = problem.f, problem.batch
+    f, B = problem.f.as_glm(), problem.batch
     sizes = groups(problem)
-    if not (isinstance(f, GLM) and f.A.shape[1] == problem.n):
-        ones = f.like.new_ones(B, len(sizes))
+    if f is None or f.A.shape[1] != problem.n:
+        ones = problem.f.like.new_ones(B, len(sizes))
         return ones, ones
     generator = torch.Generator().manual_seed(0)
     signs = 2.0 * torch.randint(0, 2, (1, problem.n), generator=generator) - 1

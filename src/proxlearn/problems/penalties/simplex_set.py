@@ -1,6 +1,6 @@
 """r(x) = 0 on the simplex {x >= 0, sum x = radius}, infinite elsewhere."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -54,7 +54,7 @@ class Simplex(Penalty):
         return x * (radius / x.sum(-1, keepdim=True))
 
     def in_units(self, variable: Tensor, objective: Tensor) -> "Simplex":
-        return Simplex(times_power(self.radius, -variable))
+        return replace(self, radius=times_power(self.radius, -variable))
 
     def tie(self, p: Tensor) -> Tensor:
         """p itself: this prox takes a value for each coordinate."""

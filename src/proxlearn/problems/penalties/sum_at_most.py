@@ -5,25 +5,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from proxlearn.problems.penalties.penalty_term import Penalty, zero_or_inf
+from proxlearn.problems.penalties.penalty_term import zero_or_inf
 from proxlearn.problems.penalties.simplex_set import FEASIBLE, Simplex
 from proxlearn.problems.penalty_descriptions import OnSimplex
-from proxlearn.problems.powers import times_power
 
 
 @dataclass(frozen=True)
-class SumAtMost(Penalty):
+class SumAtMost(Simplex):
     """``r(x) = 0`` where x >= 0 and sum x <= radius (B,), infinite elsewhere."""
-
-    radius: Tensor
-
-    separable = False
-    finite = False
-    indicator = True
-
-    @property
-    def batch(self) -> int:
-        return len(self.radius)
 
     def value(self, x: Tensor) -> Tensor:
         inside = x.sum(-1) <= (1 + FEASIBLE) * self.radius
@@ -33,10 +22,7 @@ class SumAtMost(Penalty):
         """max(0, v) where its sum is at most the radius, elsewhere the prox of the simplex."""
         positive = v.clamp(min=0)
         inside = positive.sum(-1, keepdim=True) <= self.radius[:, None]
-        return torch.where(inside, positive, Simplex(self.radius).prox(v, p))
-
-    def in_units(self, variable: Tensor, objective: Tensor) -> "SumAtMost":
-        return SumAtMost(times_power(self.radius, -variable))
+        return torch.where(inside, positive, super().prox(v, p))
 
     def tie(self, p: Tensor) -> Tensor:
         """p itself: this prox takes a value for each coordinate."""
