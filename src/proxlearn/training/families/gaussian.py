@@ -1,5 +1,6 @@
 """Gaussian designs: the paper's two families, and one for each other penalty and loss."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +10,7 @@ from proxlearn.errors import InputError
 from proxlearn.problems.operators import Dense
 from proxlearn.problems.penalties import L1, Box, ElasticNet, GroupL1, NonNegative, Penalty, Simplex
 from proxlearn.problems.problem import Problem
-from proxlearn.problems.smooth import LeastSquares, Logistic, Softmax
+from proxlearn.problems.smooth import LeastSquares, Logistic, Smooth, Softmax
 from proxlearn.training.families.family import (
     LARGEST,
     LEAST,
@@ -24,8 +25,8 @@ from proxlearn.training.families.family import (
 
 
 @dataclass(frozen=True)
-class GaussianLasso(Family):
-    """The paper's LASSO: A normal with unit columns, b = A x_true, `nonzeros` normal entries."""
+class GaussianDesign(Family):
+    """What these families share: a normal A, a sparse true x, and an l1 penalty."""
 
     m: int = 250
     n: int = 500
@@ -37,13 +38,13 @@ class GaussianLasso(Family):
         check_sizes(self, 1, self.n, "nonzeros")
         check_numbers(self, LEAST, MOST, "lam")
 
-    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
-        A = unit_columns(randn(generator, self.m, self.n))
-        return A, A @ self.truth(generator)
-
     def truth(self, generator: torch.Generator) -> Tensor:
         """The x that b comes from."""
         return sparse_vector(generator, self.n, self.nonzeros)
+
+    @abstractmethod
+    def loss(self, A: Dense, b: Tensor) -> Smooth:
+        """The smooth term of a batch."""
 
     def penalty(self, b: Tensor) -> Penalty:
         """The penalty of a batch with targets b (B, m)."""
@@ -51,7 +52,19 @@ class GaussianLasso(Family):
 
     def build(self, *data: Tensor) -> Problem:
         A, b = data
-        return Problem(LeastSquares(Dense(A), b), self.penalty(b))
+        return Problem(self.loss(Dense(A), b), self.penalty(b))
+
+
+@dataclass(frozen=True)
+class GaussianLasso(GaussianDesign):
+    """The paper's LASSO: A normal with unit columns, b = A x_true, `nonzeros` normal entries."""
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
+        A = unit_columns(randn(generator, self.m, self.n))
+        return A, A @ self.truth(generator)
+
+    def loss(self, A: Dense, b: Tensor) -> Smooth:
+        return LeastSquares(A, b)
 
 
 @dataclass(frozen=True)
@@ -150,55 +163,43 @@ class GaussianSimplex(GaussianNnls):
 
 
 @dataclass(frozen=True)
-class GaussianLogistic(Family):
+class GaussianLogistic(GaussianDesign):
     """The paper's logistic regression: normal features, labels 1 where a^T x_true >= 0."""
 
     m: int = 1000
     n: int = 50
     nonzeros: int = 20
-    lam: float = 0.1
-
-    def __post_init__(self) -> None:
-        check_sizes(self, 1, LARGEST, "m", "n")
-        check_sizes(self, 1, self.n, "nonzeros")
-        check_numbers(self, LEAST, MOST, "lam")
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         A = randn(generator, self.m, self.n)
-        return A, (A @ sparse_vector(generator, self.n, self.nonzeros) >= 0).to(A.dtype)
+        return A, (A @ self.truth(generator) >= 0).to(A.dtype)
 
-    def build(self, *data: Tensor) -> Problem:
-        A, b = data
-        return Problem(Logistic(Dense(A), b), L1(_full(b, self.lam)))
+    def loss(self, A: Dense, b: Tensor) -> Smooth:
+        return Logistic(A, b)
 
 
 @dataclass(frozen=True)
-class GaussianSoftmax(Family):
+class GaussianSoftmax(GaussianDesign):
     """Normal features, `classes` sparse true weight vectors, the label is the largest score."""
 
     m: int = 500
     n: int = 40
-    classes: int = 5
     nonzeros: int = 10
     lam: float = 0.02
+    classes: int = 5
 
     def __post_init__(self) -> None:
-        check_sizes(self, 1, LARGEST, "m", "n")
+        super().__post_init__()
         check_sizes(self, 2, LARGEST, "classes")
-        check_sizes(self, 1, self.n, "nonzeros")
-        check_numbers(self, LEAST, MOST, "lam")
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         A = randn(generator, self.m, self.n)
-        W = torch.stack(
-            [sparse_vector(generator, self.n, self.nonzeros) for _ in range(self.classes)]
-        )
+        W = torch.stack([self.truth(generator) for _ in range(self.classes)])
         labels = (A @ W.T).argmax(-1)
         return A, torch.nn.functional.one_hot(labels, self.classes).T.to(A.dtype).contiguous()
 
-    def build(self, *data: Tensor) -> Problem:
-        A, b = data
-        return Problem(Softmax(Dense(A), b, self.classes), L1(_full(b, self.lam)))
+    def loss(self, A: Dense, b: Tensor) -> Smooth:
+        return Softmax(A, b, self.classes)
 
 
 def _full(b: Tensor, value: float) -> Tensor:

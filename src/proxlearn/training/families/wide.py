@@ -7,6 +7,7 @@ long tail (words in a text).
 """
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor
 from proxlearn.problems.operators import Dense
 from proxlearn.problems.penalties import L1
 from proxlearn.problems.problem import Problem
-from proxlearn.problems.smooth import LeastSquares, Logistic, Softmax
+from proxlearn.problems.smooth import LeastSquares, Logistic, Smooth, Softmax
 from proxlearn.training.families.family import (
     LARGEST,
     LEAST,
@@ -114,6 +115,14 @@ class Wide(Family):
             generator, self.n, max(1, round(self.n * log_uniform(generator, 0.01, 0.5)))
         )
 
+    @abstractmethod
+    def loss(self, A: Dense, b: Tensor) -> Smooth:
+        """The smooth term of a batch."""
+
+    def build(self, *data: Tensor) -> Problem:
+        A, b, lam = data
+        return Problem(self.loss(Dense(A), b), L1(lam))
+
 
 @dataclass(frozen=True)
 class WideLasso(Wide):
@@ -126,9 +135,8 @@ class WideLasso(Wide):
         b = signal + level * noise * (signal.norm() / noise.norm())
         return A, b, self.lam(generator, A.T @ b)
 
-    def build(self, *data: Tensor) -> Problem:
-        A, b, lam = data
-        return Problem(LeastSquares(Dense(A), b), L1(lam))
+    def loss(self, A: Dense, b: Tensor) -> Smooth:
+        return LeastSquares(A, b)
 
 
 @dataclass(frozen=True)
@@ -145,9 +153,8 @@ class WideLogistic(Wide):
         b = (torch.sigmoid(scores) > torch.rand(self.m, generator=generator)).to(A.dtype)
         return A, b, self.lam(generator, A.T @ (0.5 - b) / self.m)
 
-    def build(self, *data: Tensor) -> Problem:
-        A, b, lam = data
-        return Problem(Logistic(Dense(A), b), L1(lam))
+    def loss(self, A: Dense, b: Tensor) -> Smooth:
+        return Logistic(A, b)
 
 
 @dataclass(frozen=True)
@@ -181,9 +188,8 @@ class WideSoftmax(Wide):
         b = torch.nn.functional.one_hot(labels, self.classes).T.to(A.dtype).contiguous()
         return A, b, self.lam(generator, (1 / self.classes - b) @ A / self.m)
 
-    def build(self, *data: Tensor) -> Problem:
-        A, b, lam = data
-        return Problem(Softmax(Dense(A), b, self.classes), L1(lam))
+    def loss(self, A: Dense, b: Tensor) -> Smooth:
+        return Softmax(A, b, self.classes)
 
 
 @dataclass(frozen=True)
