@@ -69,12 +69,12 @@ def in_units_of(family: GaussianLasso, problem: Problem) -> Problem:
     A is multiplied by s, b by t and lambda by s t: the minimiser is t/s times what it was, and
     relative gaps stay what they are.
     """
-    f, lam = problem.f.as_glm(), problem.r.level()
+    f, lam = problem.f.linear_loss(), problem.r.level()
     assert f is not None
-    assert f.scales_with_target
-    assert problem.r.is_l1
-    assert lam is not None
+    assert f.name == "squares"
     assert isinstance(f.A, Dense)
+    assert lam is not None
+    assert problem.r.is_l1
     usual = float(family.sample(64, 0).lipschitz().mean())
     s = math.sqrt(usual / float(problem.lipschitz()[0]))
     t = family.lam / (s * float(lam[0, 0]))

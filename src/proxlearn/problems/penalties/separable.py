@@ -118,7 +118,8 @@ class Separable(Penalty):
         up, down = flat & high.isposinf(), flat & low.isneginf()
         if not bool((up | down).any()) or bool((up & down).any()):
             return None  # an unbounded coordinate leaves no strictly feasible direction
-        return torch.atleast_2d(up.to(like) - down.to(like))
+        sides: Tensor = torch.atleast_2d(up.to(like) - down.to(like))
+        return sides
 
     def in_units(self, variable: Tensor, objective: Tensor) -> "Separable":
         powers = {
