@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import proxlearn.sklearn as ours
+from proxlearn.core.glm import solve_glm
 from proxlearn.sklearn import ridge
 from proxlearn.sklearn.design import Design
 from proxlearn.sklearn.quasi_newton import Memory, QuasiNewton, Reached
@@ -80,6 +81,31 @@ def test_poisson_with_l2_alone_is_certified(monkeypatch, fit_intercept):
     monkeypatch.setattr(ridge, "MANY", {})
     exact = ours.PoissonRegressor(**options, tol=1e-10).fit(X, y)
     assert objective(model) - objective(exact) <= model.dual_gap_ + 1e-12
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_a_large_poisson_problem_that_is_slow_for_lbfgs_is_ended_by_the_core(
+    monkeypatch, fit_intercept
+):
+    """Columns of very different lengths: the trial of L-BFGS ends early, and the core goes on."""
+    random = np.random.default_rng(3)
+    X = random.standard_normal((300, 12)) * np.geomspace(0.01, 3.0, 12)
+    y = random.poisson(np.exp(np.clip(X[:, -1] + 20 * X[:, 0], -4, 3))).astype(float)
+    reached = []
+
+    def core(glm, x0, *rest, **more):
+        reached.append(x0)
+        return solve_glm(glm, x0, *rest, **more)
+
+    monkeypatch.setattr(ridge, "solve_glm", core)
+    expected = ours.PoissonRegressor(alpha=1e-4, fit_intercept=fit_intercept, tol=1e-8).fit(X, y)
+    monkeypatch.setattr(ridge, "LARGE", {"poisson": 1})
+    model = ours.PoissonRegressor(alpha=1e-4, fit_intercept=fit_intercept, tol=1e-8).fit(X, y)
+    assert reached[0] is None
+    assert reached[1].shape == (1, 12 + fit_intercept)
+    assert np.abs(reached[1][0, :12] - model.coef_).max() > 1e-8
+    np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-4)
+    assert 0 <= model.dual_gap_ < 1e-8 * len(y)
 
 
 def test_poissons_bound_is_its_value_at_balanced_means():

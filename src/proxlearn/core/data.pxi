@@ -155,7 +155,7 @@ cdef class Data:
         pass
 
     cdef void correlate_tasks(self, double *u, Py_ssize_t tasks, double *c, double *work) noexcept nogil:
-        """c[j T + t] = a_j^T u_t for u (T, m); `work` has room for n numbers."""
+        """c[j T + t] = a_j^T u_t for u (T, m); `work` has room for n T numbers."""
         cdef Py_ssize_t t, j
         for t in range(tasks):
             self.correlate(u + t * self.m, work)
@@ -163,7 +163,7 @@ cdef class Data:
                 c[j * tasks + t] = work[j]
 
     cdef void predict_tasks(self, double *w, Py_ssize_t tasks, double *z, double *work) noexcept nogil:
-        """z_t = A_W w_t with w (k, T) and z (T, m); `work` has room for k numbers."""
+        """z_t = A_W w_t with w (k, T) and z (T, m); `work` has room for n T numbers."""
         cdef Py_ssize_t t, p
         for t in range(tasks):
             for p in range(self.k):

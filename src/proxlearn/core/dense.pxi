@@ -5,6 +5,8 @@ cdef enum:
     LEAST_ROWS = 192
     BLOCK_SIZE = 98_304  # and numbers of a block, which stay in the cache: 768 KiB.
     MOST_TILED = 300     # Columns up to which gram.h is as fast as BLAS on blocks; see there.
+    FEW_TASKS = 32       # Targets up to which BLAS takes longer to copy A than to multiply it.
+    PREDICT_ALL = 4      # A product with all of A in one call is as fast as with so small a part of it, task by task.
 
 
 cdef class Dense(Data):
@@ -158,6 +160,8 @@ cdef class Dense(Data):
         cdef double unit = 1.0, zero = 0.0
         if self.double_ == NULL or self.center != NULL or self.intercept:
             Data.correlate_tasks(self, u, tasks, c, work)
+        elif self.tall and tasks <= FEW_TASKS:
+            all_row_products(self.double_, self.ld, self.n, u, self.m, tasks, c)
         else:
             dgemm("T", "N" if self.tall else "T", &T, &n, &m, &unit, u, &m, self.double_, &ld, &zero, c, &T)
 
@@ -165,12 +169,19 @@ cdef class Dense(Data):
         cdef int m = self.m, k = self.k, T = tasks
         cdef double unit = 1.0, zero = 0.0
         cdef double *block = self.block_of_all()
+        cdef Py_ssize_t p
         if k == 0:
             memset(z, 0, self.m * tasks * sizeof(double))
-        elif block == NULL:
+            return
+        if block == NULL and PREDICT_ALL * k < self.n:
             Data.predict_tasks(self, w, tasks, z, work)
-        else:
-            dgemm("N", "T", &m, &T, &k, &unit, block, &m, w, &T, &zero, z, &m)
+            return
+        if block == NULL:  # columns outside the working set have coefficients of 0
+            memset(work, 0, self.n * tasks * sizeof(double))
+            for p in range(self.k):
+                memcpy(work + self.index[p] * tasks, w + p * tasks, tasks * sizeof(double))
+            block, w, k = self.double_, work, self.n
+        dgemm("N", "T", &m, &T, &k, &unit, block, &m, w, &T, &zero, z, &m)
 
     cdef void predict(self, double *w, double *z) noexcept nogil:
         cdef Py_ssize_t p, held = 0

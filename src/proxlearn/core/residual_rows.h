@@ -59,6 +59,22 @@ static inline void row_products(const double *a, const double *R, long ld, long 
     if (t < tasks) some_products(a, R + t * ld, ld, m, 1, g + t);
 }
 
+/* c[j tasks + t] = a_j . R_t for n columns, which begin ld apart, and the residuals, m apart, of all tasks. */
+static inline void all_row_products(const double *A, long ld, long n, const double *R, long m, long tasks, double *c) {
+    for (long j = 0; j < n; j += GRAM_TILE)
+        for (long t = 0; t < tasks; t += GRAM_TILE) {
+            const double *a[GRAM_TILE], *b[GRAM_TILE];
+            double out[GRAM_TILE][GRAM_TILE];
+            for (long s = 0; s < GRAM_TILE; s++) {
+                a[s] = A + (j + s < n ? j + s : j) * ld;
+                b[s] = R + (t + s < tasks ? t + s : t) * m;
+            }
+            gram_tile(a, b, NULL, 0, m, out);
+            for (long s = 0; s < GRAM_TILE && j + s < n; s++)
+                for (long q = 0; q < GRAM_TILE && t + q < tasks; q++) c[(j + s) * tasks + t + q] = out[s][q];
+        }
+}
+
 /* R_t -= d_t a for all tasks. */
 static inline void subtract_row(const double *a, double *R, long ld, long m, long tasks, const double *d) {
     long t = 0;

@@ -5,6 +5,7 @@
 
 cdef extern from "residual_rows.h" nogil:
     void row_products(const double *a, const double *R, long ld, long m, long tasks, double *g) noexcept
+    void all_row_products(const double *A, long ld, long n, const double *R, long m, long tasks, double *c) noexcept
     void prefetch_column(const double *a, long m) noexcept
     void subtract_row(const double *a, double *R, long ld, long m, long tasks, const double *d) noexcept
 

@@ -4,7 +4,7 @@
 # gram_active_set.h, and certified by shared_problems.h. Whatever that does not prove is left to the loop.
 
 cdef extern from "shared_problems.h" nogil:
-    enum: TOGETHER
+    enum: MOST_TOGETHER
     enum: LANES
     ctypedef struct Family:
         long n, wide, ld, m, tall
@@ -43,7 +43,8 @@ cdef extern from "shared_problems.h" nogil:
         double tol
     ctypedef struct Certificate:
         double objective, bound, gap
-    void correlate_together(const double *panels, const double **b, double *Q, long m, long wide) noexcept
+    long count_together(long m) noexcept
+    void correlate_together(const double *panels, const double **b, double *Q, long m, long wide, long count) noexcept
     bint run_active_set(const Family *P, State *s, const double *q, double size, long most_rounds) noexcept
     bint continue_active_set(const Family *P, State *s, const double *q, double size, long most_rounds) noexcept
     Certificate certify_shared(const Family *P, State *s, const Proof *D, const double *b, double size, double *u, int directly) noexcept
@@ -68,7 +69,7 @@ cdef class SharedProblems:
     cdef Proof proof
     cdef State state
     cdef const double *panels
-    cdef double *Q      # (TOGETHER, wide)
+    cdef double *Q      # (MOST_TOGETHER, wide)
     cdef double *u      # (tall,)
     cdef double sum_weight
     cdef const double *nearest  # (m,): A x at the feasible point nearest to 0
@@ -115,7 +116,7 @@ cdef class SharedProblems:
 
     cdef int allocate(self, Py_ssize_t n, Py_ssize_t wide, Py_ssize_t tall) except -1:
         cdef State *s = &self.state
-        self.Q = <double *> resized(NULL, TOGETHER * wide, sizeof(double))
+        self.Q = <double *> resized(NULL, MOST_TOGETHER * wide, sizeof(double))
         self.u = <double *> resized(NULL, tall, sizeof(double))
         s.S = <long *> resized(NULL, n, sizeof(long))
         s.barred = <long *> resized(NULL, n, sizeof(long))
@@ -149,16 +150,17 @@ cdef class SharedProblems:
         Rows of `numbers` become objective, gap, status, iterations and passes; the status is
         UNPROVEN where the answer could not be certified.
         """
-        cdef Py_ssize_t first, i, count = targets.shape[0]
-        cdef const double *b[TOGETHER]
+        cdef Py_ssize_t first, i, count = targets.shape[0], some = count_together(self.family.m), left
+        cdef const double *b[MOST_TOGETHER]
         cdef double until = now() + seconds, next_look = now() + 0.1, time
         cdef int p
-        for first in range(0, count, TOGETHER):
-            for p in range(TOGETHER):
+        for first in range(0, count, some):
+            left = min(some, count - first)
+            for p in range(MOST_TOGETHER):
                 b[p] = &targets[min(first + p, count - 1), 0]
             with nogil:
-                correlate_together(self.panels, b, self.Q, self.family.m, self.family.wide)
-                for p in range(min(<Py_ssize_t> TOGETHER, count - first)):
+                correlate_together(self.panels, b, self.Q, self.family.m, self.family.wide, left)
+                for p in range(left):
                     i = first + p
                     self.one(b[p], self.Q + p * self.family.wide, &numbers[i, 0], single, max_iter)
                     self.write(&x[i, 0])
@@ -167,8 +169,8 @@ cdef class SharedProblems:
                 PyErr_CheckSignals()
                 next_look = time + 0.1
             if time >= until:
-                numbers[first + TOGETHER:, 2] = UNPROVEN
-                x[first + TOGETHER:] = 0.0
+                numbers[first + some:, 2] = UNPROVEN
+                x[first + some:] = 0.0
                 break
 
     cdef void write(self, double *out) noexcept nogil:

@@ -7,28 +7,37 @@
 
 #include "gram_active_set.h"
 
-#define TOGETHER 8 /* problems whose correlations are computed at a time */
+#define TOGETHER 8 /* problems whose sums are in registers at a time */
+#define MOST_TOGETHER 32 /* problems for which a panel of A is read once from far away */
+#define CACHED 65536 /* numbers that stay near: half of an L2 cache of 1 MiB */
 
-/* Q = B A for TOGETHER right-hand sides (rows of B, `stride` apart; NULL for none), each sum in the
- * order of the rows of A. `panels` holds A in panels of 16 columns, (wide / 16, m, 16); rows of Q
- * have `wide` numbers, a multiple of 16. */
+/* How many problems are taken at a time, so that a panel of 16 columns of A and their b stay in the cache. */
+static inline long count_together(long m) {
+    long most = (CACHED / m - 16) / TOGETHER * TOGETHER;
+    return most < TOGETHER ? TOGETHER : most > MOST_TOGETHER ? MOST_TOGETHER : most;
+}
+
+/* Q = B A for `count` right-hand sides, rounded up to a multiple of TOGETHER, each sum in the order of
+ * the rows of A. `panels` holds A in panels of 16 columns, (wide / 16, m, 16); rows of Q have `wide`
+ * numbers, a multiple of 16. */
 static inline void correlate_together(const double *panels, const double *const *b, double *Q,
-                                      long m, long wide) {
-    for (long j = 0; j < wide; j += 16) {
-        const double *a = panels + j * m;
-        lanes sum[TOGETHER][2];
-        for (int p = 0; p < TOGETHER; p++) sum[p][0] = sum[p][1] = (lanes){0};
-        for (long i = 0; i < m; i++) {
-            lanes left = load(a + 16 * i), right = load(a + 16 * i + 8);
-            for (int p = 0; p < TOGETHER; p++) {
-                double t = b[p][i];
-                sum[p][0] += t * left;
-                sum[p][1] += t * right;
+                                      long m, long wide, long count) {
+    for (long j = 0; j < wide; j += 16)
+        for (long q = 0; q < count; q += TOGETHER) {
+            const double *a = panels + j * m;
+            lanes sum[TOGETHER][2];
+            for (int p = 0; p < TOGETHER; p++) sum[p][0] = sum[p][1] = (lanes){0};
+            for (long i = 0; i < m; i++) {
+                lanes left = load(a + 16 * i), right = load(a + 16 * i + 8);
+                for (int p = 0; p < TOGETHER; p++) {
+                    double t = b[q + p][i];
+                    sum[p][0] += t * left;
+                    sum[p][1] += t * right;
+                }
             }
+            for (int p = 0; p < TOGETHER; p++)
+                store(Q + (q + p) * wide + j, sum[p][0]), store(Q + (q + p) * wide + j + 8, sum[p][1]);
         }
-        for (int p = 0; p < TOGETHER; p++)
-            store(Q + p * wide + j, sum[p][0]), store(Q + p * wide + j + 8, sum[p][1]);
-    }
 }
 
 /* What the certificate needs of all problems. */

@@ -10,13 +10,13 @@ cdef class Tasks(Data):
 
     cdef Data inner
     cdef Py_ssize_t *rows  # (k,): columns of A, or positions in the working set of A
-    cdef double *w         # (max(n, k),)
+    cdef double *w         # (max(n T, k),)
     cdef Py_ssize_t w_room
 
     def __cinit__(self, Data inner, Py_ssize_t tasks):
         self.inner, self.tasks = inner, tasks
         self.m, self.n, self.intercept = inner.m * tasks, inner.n * tasks, False
-        self.rows, self.w_room = NULL, inner.n
+        self.rows, self.w_room = NULL, inner.n * tasks
         self.w = <double *> resized(NULL, self.w_room, sizeof(double))
 
     def __dealloc__(self):
