@@ -70,7 +70,7 @@ def check_settings(kind: str, settings: Any, defaults: Mapping[str, Any]) -> dic
 
 
 def _alike(value: Any, default: Any) -> bool:
-    """True where a value has the type of the default; True is no number, and NaN no setting."""
+    """True where a value has the type of the default; neither True nor NaN is a number here."""
     if isinstance(default, float):
         number = isinstance(value, (float, int)) and not isinstance(value, bool)
         return number and abs(value) <= sys.float_info.max

@@ -1,4 +1,4 @@
-"""Arrays of users, and A above all, are validated here, and stay what they are.
+"""Validation of arrays that users give, above all A, which stay what they are.
 
 NumPy arrays and SciPy matrices are checked without PyTorch; tensors stay tensors. What goes with A,
 such as b and lam, is validated in `proxlearn.problems.vectors`. Conversions from one library to the
@@ -41,13 +41,13 @@ def to_numpy(value: Any) -> Any:
 def to_array(name: str, value: Any) -> Any:
     """A finite floating-point array of anything array-like: a tensor of tensors, else of NumPy.
 
-    Integers and booleans become float64, half precision float32.
+    Integers and booleans become float64, half precision becomes float32.
     """
     return require_finite(name, to_floats(name, value))
 
 
 def to_floats(name: str, value: Any) -> Any:
-    """The same, whether finite or not."""
+    """A floating-point array of anything array-like, as `to_array` but perhaps not finite."""
     if type(value) is np.ndarray and value.dtype in PRECISIONS:
         return value
     if is_tensor(value):
@@ -215,7 +215,7 @@ def to_matrix(name: str, value: Any, b: Any = None) -> Matrix:
 def _dense(name: str, value: Any) -> Matrix:
     """A dense array (m, n) or (B, m, n), validated."""
     if isinstance(value, np.ndarray) and type(value) is not np.ndarray:
-        value = to_floats(name, value)  # a masked array hides entries, a matrix has other products
+        value = to_floats(name, value)  # masked arrays hide entries, `matrix` has other products
     largest = kernel.largest_magnitude(value) if type(value) is np.ndarray else math.nan
     if not largest < math.inf:
         value, largest = to_array(name, value), None
@@ -237,7 +237,7 @@ def _sparse(name: str, value: Any) -> Any:
             f"{name} has dtype {value.dtype}; expected real numbers (float or integer)"
         )
     try:
-        if hasattr(value, "check_format"):  # indices outside the matrix would be read
+        if hasattr(value, "check_format"):  # otherwise memory outside the matrix would be read
             value.check_format(full_check=True)
     except ValueError as error:
         raise InputError(f"{name} is not a valid sparse matrix ({error})") from None

@@ -152,7 +152,8 @@ def balanced(problem: Problem, e: Evaluation) -> Evaluation:
 
     Where r ignores a coordinate (an intercept), r* is finite only if the gradient vanishes
     there exactly. One Newton step on those coordinates, in the dual: u' = u - H Z w with
-    Z^T H Z w = Z^T u, H the Hessian of the loss and Z the columns. Linear, hence exact.
+    Z^T H Z w = Z^T u, H the Hessian of the loss and Z the columns. The step is exact, because the
+    condition is linear.
     """
     free, f = problem.r.free(), problem.f.as_glm()
     if free is None or f is None or e.dual is None:
@@ -164,7 +165,7 @@ def balanced(problem: Problem, e: Evaluation) -> Evaluation:
         unit = torch.zeros_like(e.grad)
         unit[:, j] = free[:, j].to(unit.dtype)
         column = f.predict(unit)
-        # Each in its own unit: columns of very different sizes are balanced one as well as
+        # Every column has its own unit: columns of very different sizes are balanced one as well as
         # the other, and their squares stay in the range of the dtype.
         size = column.flatten(1).abs().amax(-1)
         size = torch.where(size > 0, size, 1.0)
@@ -173,7 +174,7 @@ def balanced(problem: Problem, e: Evaluation) -> Evaluation:
     HZ = torch.stack([f.hessian_product(e.dual, z) for z in columns], 1).flatten(2)
     u = e.dual.flatten(1)
     inverse, dual = pseudo_inverse(Z @ HZ.mT), u
-    for _ in range(2):  # the second time only for the rounding of the first
+    for _ in range(2):  # the second step corrects the rounding of the first
         w = inverse @ (Z @ dual[:, :, None])
         dual = dual - (HZ.mT @ w)[:, :, 0]
     grad = f.pull(dual.reshape(e.dual.shape))
@@ -195,7 +196,7 @@ def length(v: Tensor) -> Tensor:
 
 
 def pseudo_inverse(M: Tensor) -> Tensor:
-    """That of Hessians M (B, k, k) of unpenalised coordinates, zero where M is not finite.
+    """The pseudo-inverse of Hessians M (B, k, k) of unpenalised coordinates, 0 if M is not finite.
 
     Intercepts of several classes have a direction that changes nothing: what M has there is
     rounding, and is cut off, relative to M's diagonal as classes may weigh little.

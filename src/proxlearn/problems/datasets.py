@@ -25,7 +25,7 @@ from proxlearn.files import read_matrix, replacing
 
 @dataclass(frozen=True)
 class _Source:
-    """Where a set comes from, and what tells a right copy from a wrong one."""
+    """Where a data set comes from, and the numbers by which a copy is checked."""
 
     name: str
     sha256: str
@@ -122,7 +122,7 @@ def bsds_patches(
     pictures = sorted(_find("bsds500", folder, by_hand).glob("*.jpg"))
     if not pictures:
         raise InputError(f"the folder bsds500 has no .jpg files; {by_hand}")
-    drawn = count + count // 10 + 10  # some of which may be of one shade
+    drawn = count + count // 10 + 10  # some patches may have one shade only
     random = np.random.default_rng(seed)
     which, where = random.integers(len(pictures), size=drawn), random.random((drawn, 2))
     patches = np.empty((drawn, size, size))
@@ -160,7 +160,7 @@ def _grey(file: Path, size: int) -> np.ndarray:
 
 def standardise(A: Tensor) -> Tensor:
     """A (..., m, n) with columns of mean 0 and variance 1; constant columns become 0."""
-    # Asked of the data, not of the variance, in which rounding leaves a little more than 0.
+    # Constant columns are found by comparing entries: rounding leaves a variance above 0.
     constant = A.amax(-2, keepdim=True) == A.amin(-2, keepdim=True)
     centred = A - A.mean(-2, keepdim=True)
     deviation = centred.square().mean(-2, keepdim=True).sqrt()
@@ -238,7 +238,7 @@ def _download(source: _Source) -> tuple[np.ndarray, np.ndarray]:
             f"{source.name} is not on this computer, and downloading it needs scikit-learn: "
             f"pip install scikit-learn, or {by_hand}"
         ) from None
-    try:  # the parser that needs no pandas
+    try:  # this parser does not need pandas
         bunch = fetch_openml(data_id=source.openml, as_frame=False, parser="liac-arff", cache=False)
     except (OSError, ValueError, HTTPException) as error:
         reason = " ".join(str(error).split())

@@ -1,4 +1,4 @@
-"""Tensors of validated arrays, and the operators of matrices: what PyTorch computes with."""
+"""Conversion of validated arrays to the tensors and operators that PyTorch computes with."""
 
 import math
 import warnings
@@ -41,7 +41,7 @@ def floating(name: str, value: Tensor) -> Tensor:
 
 
 def all_finite(value: Tensor) -> bool:
-    """True where a tensor holds neither NaN nor infinity: both would be among its extremes."""
+    """True where a tensor holds neither NaN nor infinity; its extremes show both."""
     return all(bool(v.isfinite()) for v in torch.aminmax(value.detach()))
 
 
@@ -56,7 +56,7 @@ def operator_of(values: Any) -> Operator:
 
 
 def _csr(A: Any) -> Tensor:
-    with warnings.catch_warnings():  # PyTorch announces its CSR support as beta, once a process
+    with warnings.catch_warnings():  # once a process: CSR support is in beta state
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         return torch.sparse_csr_tensor(
             torch.from_numpy(A.indptr.astype(np.int64)),
@@ -105,7 +105,7 @@ def check_device(device: str) -> None:
     """Refuses a device that this PyTorch cannot compute on: tries a sum there."""
     try:
         fine = float(torch.ones(2, device=device).sum()) == 2
-    except Exception:  # each kind of device fails in its own way
+    except Exception:  # devices fail with different types of errors
         fine = False
     if not fine:
         raise InputError(

@@ -1,4 +1,4 @@
-"""What SOLVED means: the largest gap that meets a tolerance."""
+"""The largest gap with which a point counts as SOLVED."""
 
 from typing import Any
 

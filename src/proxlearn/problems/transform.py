@@ -63,7 +63,7 @@ class Transform(Operator):
             return t.to(device=device, dtype=dtype if t.is_floating_point() else None)
 
         moved: Operator = self._with({name: cast(getattr(self, name)) for name in self.parts})
-        if moved.dtype != dtype:  # nothing but whole numbers and booleans: it has no precision
+        if moved.dtype != dtype:  # whole numbers and booleans have no precision
             moved.dtype = dtype
         return moved._remember(self._norm.to(moved.device, dtype)) if self.norm_is_known else moved
 
@@ -128,5 +128,5 @@ def nonnegative_norm(A: Operator) -> Tensor:
         peak = Hv.amax(-1, keepdim=True)
         peak = torch.where(peak > 0, peak, 1.0)
         v = Hv / peak + MIX
-    # What the products lose by rounding must not turn the upper bound into a lower one.
+    # Rounding in the products must not make the upper bound too small.
     return best.sqrt() * (1 + 100 * torch.finfo(A.dtype).eps)

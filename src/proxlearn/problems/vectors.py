@@ -1,4 +1,4 @@
-"""What goes with A is validated here: b, numbers such as lam, weights and starts.
+"""Validation of what belongs to A: b, numbers such as lam, weights and starts.
 
 It becomes rows in the library and precision of A, which `proxlearn.problems.arrays` has validated.
 """
@@ -74,7 +74,7 @@ def to_positive(name: str, value: Any, like: Any, at_least: float | None = None)
     low = array <= 0 if at_least is None else array < at_least
     if array.ndim != 1 or not len(array) or bool(low.any()) or bool((array != array).any()):
         bound = "> 0" if at_least is None else f">= {at_least:g}"
-        given = " ".join(str(value).split())  # an array's text has several lines
+        given = " ".join(str(value).split())  # the text of an array may have several lines
         given = given if len(given) <= 60 else f"{given[:57]}..."
         raise InputError(f"{name} is {given}; expected a number {bound}, or one an instance (B,)")
     moved = _as(name, array, like)

@@ -51,8 +51,8 @@ def solve_exactly(
 ) -> Solution:
     """Solve every instance of a problem whose model the core covers.
 
-    `part` says that these problems are a part of more; see `solve_glm`. Without a `start` one is
-    chosen where it was measured to be faster and x0 is not given.
+    `part` says which part of a larger batch these problems are; see `solve_glm`. Without a `start`
+    one is chosen where it was measured to be faster and x0 is not given.
     """
     began = time.perf_counter()
     model = problem.model
@@ -79,7 +79,8 @@ def solve_exactly(
 def solve_plainly(plain: Any, tol: float, max_iter: int) -> Solution | None:
     """Solve what `Problem.plain` holds in one call of the core; None where it needs preparation.
 
-    Every call counts here: among other work, Python finds little of itself in the caches.
+    The function makes few calls on purpose: beside other work the code of Python is not in the
+    processor's caches, so that each call is slow.
     """
     found = kernel.solve_plain(plain, tol, max_iter)
     if found is None:
@@ -180,7 +181,7 @@ def largest_lam(model: LinearModel) -> Array:
     for i in range(model.batch):
         A = _own(model.A.array, i)
         target = b[i if len(b) > 1 else 0]
-        free = model.penalty.free(model.n, i)[::T]  # all tasks of a column are, or none
+        free = model.penalty.free(model.n, i)[::T]  # all tasks of a column are unpenalised, or none
         parts = [_null_prediction(model, i, part, free) for part in target.reshape(T, m)]
         loss = kind.compiled(kind.prepare(target), share, **model.options_of(i))
         u = loss.dual_point(np.concatenate(parts).ravel()).reshape(-1, m)
@@ -266,7 +267,7 @@ def statuses(answer: Answer) -> tuple[Status, ...]:
 
 
 def _status_numbers(answer: Answer) -> npt.NDArray[np.int8]:
-    """Those of the answer, but numbers that float64 cannot hold solve nothing."""
+    """The statuses of the answer; NUMERICAL_ERROR where a number is not finite in float64."""
     finite = np.isfinite(answer.objective) & np.isfinite(answer.x).all(-1)
     return np.where(finite, answer.status, NUMERICAL_ERROR)
 

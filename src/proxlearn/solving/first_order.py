@@ -109,16 +109,17 @@ class _Run:
         self.wait = torch.ones(B, dtype=torch.int64, device=device)
         free = problem.r.free()
         self.costly = free is not None
-        # A product with each unpenalised column and one with A^T, two of which are a gradient.
+        # It costs a product with each unpenalised column and one with A^T; two products count as
+        # one gradient.
         self.look = 0 if free is None else (int(free.any(0).sum()) + 2) // 2
         self.lower = torch.full((B,), -torch.inf, dtype=torch.float64, device=device)
         self.repairs = Repairs(problem, tol)
         self.mean = DualAverage()
         self.gradient = int(not problem.f.gradients_are_free)
-        # Losses of A x with a penalty like l1 have a gap: nothing less than it will do.
+        # Losses of A x with a penalty like l1 have a duality gap, which alone may end their solve.
         self.gapless = problem.f.as_glm() is None or problem.r.level() is None
         if tol > 0 and not bool((problem.nearest_to_zero() == 0).all()):
-            self.grad_evals += self.gradient  # F there, the scale of an optimum of 0
+            self.grad_evals += self.gradient  # for F there, the scale where the optimum is 0
         self.rows: list[tuple[Tensor, Tensor, Tensor, float]] | None = [] if record else None
         self.exact = problem.to(torch.float64) if record else None
         self._record()
@@ -132,7 +133,7 @@ class _Run:
         return self.index[~self.ended]
 
     def step(self) -> None:
-        """One iteration, then a look at who has ended."""
+        """One iteration; then the instances that meet the tolerance or a limit end."""
         last = self.state.x
         self.state = self.optimizer.step(self.problem, self.state)
         self.k += 1
@@ -207,8 +208,8 @@ class _Run:
         self.lower[rows] = torch.maximum(self.lower[rows], bound)
         better = lower.index_put((local,), torch.maximum(lower[local], bound.to(lower.dtype)))
         self.repairs.done(self.k, rows, gap[local], (upper - better)[local])
-        # The safeguard goes on judging by its own bounds: a repaired one is hard to beat by the
-        # next ones, and progress would look like a standstill.
+        # The safeguard judges by the bounds of its own iterates: later bounds seldom exceed a
+        # repaired one, so that progress would look like a standstill.
         return better
 
     def _end(self, those: Tensor, status: Status) -> None:
@@ -242,7 +243,7 @@ class _Run:
         return length(self.whole.f.grad(torch.zeros_like(self.x)))
 
     def _verified(self, claimed: Tensor) -> Tensor:
-        """Claims that hold at x itself in float64. A false one is looked at later and later."""
+        """Claims that hold at x itself in float64; after a false one the next check comes later."""
         local = claimed.nonzero()[:, 0]
         if not len(local):
             return claimed
@@ -313,7 +314,7 @@ class _Run:
         problem, rows, best = self.problem.select(local), self.index[local], self.state.best[local]
         self.grad_evals[rows] += self.gradient  # two products with A
         there, at_x = problem.objective(best), problem.objective(self.x[rows])
-        # Values that differ by rounding say nothing, and the last x has the better dual point.
+        # Where the values differ by rounding alone the last x is kept: its dual point is better.
         better = there < at_x - 10 * torch.finfo(at_x.dtype).eps * at_x.abs()
         self.x[rows[better]] = best[better]
 

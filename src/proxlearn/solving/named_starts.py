@@ -19,7 +19,7 @@ COMPACT = "compact"
 """The kind of rule, on the card of its weights, that the core can run."""
 
 TALL = 2
-"""Rows a column from which a logistic regression begins with a learned rule."""
+"""Smallest ratio of rows to columns for which a logistic regression starts with a learned rule."""
 LARGE = 50_000
 """Entries of A from which it does.
 
@@ -36,7 +36,7 @@ docs/starts.md has its table of 2026-11-18.
 
 
 def find_start(optimizer: Any) -> Start | None:
-    """The start that an optimizer stands for; None where the core cannot run it.
+    """Find the start that belongs to an optimizer; None where the core cannot run it.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def read_start(name: str) -> CompactStart | None:
 
 @lru_cache(maxsize=32)
 def _read(name: str, file: Path, version: tuple[int, int]) -> CompactStart | None:
-    """The same; a file that was not written to since is not read again."""
+    """Read the start; a file that has not changed since is not read again."""
     from proxlearn.methods.cards import check_settings, check_tensors, read_card, read_file
 
     tensors, metadata = read_file(file, "numpy")

@@ -61,7 +61,7 @@ class DualAverage:
         self.g: Tensor | None = None
 
     def add(self, k: int, e: Evaluation) -> None:
-        """Takes in the dual points of iteration k = 1, 2, ..."""
+        """Add the dual points of iteration k = 1, 2, ... to the mean."""
         assert e.dual is not None
         if self.u is None or self.g is None:
             self.u, self.g = e.dual, e.grad
@@ -76,7 +76,7 @@ class DualAverage:
         return _bound(problem, self.u, self.g)
 
     def select(self, local: Tensor) -> None:
-        """Goes on with the instances `local`."""
+        """Keep the instances `local` alone."""
         if self.u is not None and self.g is not None:
             self.u, self.g = self.u[local], self.g[local]
 
@@ -135,7 +135,7 @@ class Repairs:
         return bound, cost
 
     def done(self, k: int, rows: Tensor, before: Tensor, after: Tensor) -> None:
-        """Sets when the next repair is due, from the gaps (b,) before and after this one."""
+        """Set when the next repair is due, from the gaps (b,) before and after this one."""
         wait = torch.where(after < GAIN * before, max(5, k // WAIT), max(10, k // LONG_WAIT))
         self.next[rows] = k + wait
 
@@ -161,7 +161,7 @@ def repaired_bound(
         active = active & useful & (upper - best > allowed) & (cost < STEPS)
         if not bool(active.any()):
             break
-        v = problem.r.prox(g, one)  # for a norm, what is beyond its dual ball
+        v = problem.r.prox(g, one)  # for a norm, the part outside its dual ball
         w = v / c
         d = A.forward(w)
         square = d.square().sum(-1, keepdim=True)

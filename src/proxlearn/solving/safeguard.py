@@ -1,4 +1,4 @@
-"""The safeguard: the learned rule proposes, the mathematics disposes.
+"""The safeguard: FISTA with restart takes over where a learned rule makes no progress.
 
 For every instance by itself: the rule goes on while over each window of `WINDOW` iterations the
 merit falls to at most `RATE` of what it was. The merit is the certified gap, the smallest upper
@@ -40,7 +40,7 @@ FALLBACK = Scheme(Fista(restart=True))
 
 @dataclass(frozen=True)
 class SafeState:
-    """Where both methods stand, and who is trusted."""
+    """The states of both methods, and which instances the learned one works on."""
 
     x: Tensor
     k: int = field(metadata=SHARED)
@@ -67,7 +67,7 @@ class SafeState:
     stretch: Tensor
     """Length of FISTA's next stretch, (B,)."""
     needed: Tensor
-    """What the merit has to fall to over a window, (B,)."""
+    """The largest ratio of the merits at the end and the beginning of a window, (B,)."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Safeguarded:
         )
 
     def step(self, problem: Problem, state: SafeState) -> SafeState:
-        """One iteration of whoever is trusted, and a look at the merit where it is due."""
+        """One iteration of the method of each instance, and a check of the merit if it is due."""
         layers = getattr(self.inner, "layers", None)
         if layers is not None and state.k >= layers and bool(state.trusted.any()):
             state = self._to_fista(problem, state, state.trusted)
@@ -168,7 +168,7 @@ class Safeguarded:
         """At the end of a window or a stretch the next one begins, perhaps by the other method."""
         if s.k == 1:
             s = replace(s, mark=_merit(s))
-        broken = s.trusted & ~s.bound.isfinite()  # x, the gradient and f are all in it
+        broken = s.trusted & ~s.bound.isfinite()  # it holds x, the gradient and f
         due = (s.due <= s.k) | broken
         if not bool(due.any()):
             return s

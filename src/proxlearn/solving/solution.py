@@ -75,9 +75,9 @@ class Solution:
     gap: Array
     """Certified upper bound on F(x) - F*, (B,), float64; infinite where none is known."""
     status: tuple[Status, ...]
-    """B of them."""
+    """How each instance ended, B of them."""
     iterations: Array
-    """(B,)"""
+    """Number of iterations, (B,)."""
     grad_evals: Array
     """Gradient equivalents, (B,): products with all of A and of its transpose count as one."""
     seconds: float
@@ -85,7 +85,7 @@ class Solution:
     history: History | None = None
     """The iterates' objectives and times, where they were recorded."""
     engine: str = "torch"
-    """What solved it: the compiled "core", or the loop in "torch"."""
+    """Which engine solved it: the compiled "core", or the loop in "torch"."""
     image: Array | None = None
     """Of `sparse_recovery`, the pictures (B, h, w), or (h, w) where one problem was given."""
 
@@ -100,7 +100,7 @@ class Solution:
         grad_evals: Array,
         seconds: float,
     ) -> "Solution":
-        """What the core found; a frozen dataclass would take 2 microseconds to fill its fields."""
+        """A solution with what the core found; filling a frozen dataclass takes 2 microseconds."""
         solution = cls.__new__(cls)
         solution.__dict__.update(
             x=x, objective=objective, gap=gap, status=status, iterations=iterations,
@@ -146,9 +146,9 @@ class SolutionPath:
     gap: Array
     """Certified upper bound on F(x) - F*, (K, B), float64; infinite where none is known."""
     status: tuple[tuple[Status, ...], ...]
-    """K rows of B."""
+    """How each instance ended, K rows of B."""
     iterations: Array
-    """(K, B)"""
+    """Number of iterations, (K, B)."""
     grad_evals: Array
     """Gradient equivalents, (K, B)."""
     seconds: float

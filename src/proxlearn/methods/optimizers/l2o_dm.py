@@ -15,9 +15,9 @@ from proxlearn.methods.rules.learned_rule import uniform
 from proxlearn.methods.rules.lstm import Lstm
 
 SCALE = 0.1
-"""Of the network's output."""
+"""Factor of the network's output."""
 DECADES = 10.0
-"""Gradients below exp(-this) are read linearly."""
+"""Gradients below exp(-DECADES) are passed on linearly, larger ones as logarithms."""
 
 
 INPUTS = ("log-sign", "plain")

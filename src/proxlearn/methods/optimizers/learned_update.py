@@ -47,7 +47,7 @@ class LayeredSettings(NetworkSettings):
     """The same with or without a layer before the LSTM."""
 
     input_layer: str = "none"
-    """'none': the LSTM reads the inputs as they are. 'elu': as RNNprop was published, by Lv et al.
+    """'none': the inputs go to the LSTM unchanged. 'elu': as RNNprop was published, by Lv et al.
     and in the paper's code, a linear layer with ELU makes `hidden` features of them first."""
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ class LearnedUpdate(Learnable):
     gradients = 1
 
     def optimizer(self) -> "LearnedUpdate":
-        """This is an optimizer itself."""
+        """Return the object itself, which is an optimizer."""
         return self
 
     cells: Lstm

@@ -1,4 +1,4 @@
-"""Rules: who chooses p, a, b, b1, b2."""
+"""Rules, which choose the coefficients p, a, b, b1, b2 of the scheme."""
 
 from proxlearn.methods.rules.banded import BandedRule
 from proxlearn.methods.rules.classic import (

@@ -16,14 +16,14 @@ from proxlearn.methods.scheme import Coefficients, View
 from proxlearn.problems.problem import Problem
 
 COORDINATE, BAND = 4, 9
-"""Number of inputs a coordinate, and a band."""
+"""Numbers of inputs of the network of a coordinate, and of the network of a band."""
 LEAST_LOG_P = -2.0
 LEAST_CURVATURE = 1e-4
-"""Relative to L: bands are not told apart below it."""
+"""Smallest curvature of a band relative to L; smaller ones are raised to it."""
 FLAT = 0.5
 """Typical curvature of a band, relative to L, below which it is flatter than others."""
 TOGETHER = 2**14
-"""Coordinates that are worked on at once, so that they stay in the cache: at 256x256 the rule takes
+"""Coordinates that are processed together, to stay in the cache: at 256x256 the rule takes
 3.4 ms of processor time beside the products with A, and 3.9 ms with all at once (2026-11-18)."""
 HELD_FROM = 6
 """The first iterations differ most, and each has coefficients of its own."""
@@ -33,14 +33,14 @@ LAST_ITERATION = 400
 
 @dataclass(frozen=True)
 class BandedSettings:
-    """What must be known beside the weights to rebuild the rule."""
+    """The settings that, with the weights, determine the rule."""
 
     hidden: int = 8
-    """Hidden units a coordinate."""
+    """Hidden units of the network of the coordinates."""
     band_hidden: int = 24
-    """Hidden units a band."""
+    """Hidden units of the network of the bands."""
     largest_log_p: float = 5.0
-    """p is at most exp(this) / L."""
+    """Logarithm of the largest p L."""
     hold: int = 4
     """Iterations for which the same p and a are used, after the first `HELD_FROM`.
 
@@ -119,7 +119,7 @@ class BandedRule(LearnedRule):
         self.slope = nn.Parameter(torch.tensor(0.3))
 
     def init(self, problem: Problem, x0: Tensor) -> Memory:
-        """Where the penalty has no level, 0, which the first iteration replaces."""
+        """The memory at the start; level 0 stands for none until the first iteration."""
         level = problem.r.level()
         level = torch.zeros_like(x0[:, :1]) if level is None else level.expand(len(x0), -1)
         curvatures = band_curvatures(problem)
@@ -134,11 +134,11 @@ class BandedRule(LearnedRule):
         lam = level_or_gradient(last.level, g) if view.k == 0 else last.level
         sizes = groups(view.problem)
         dg = g - last.grad if view.k else torch.zeros_like(g)
-        with torch.no_grad():  # constants to the training: their derivatives divide by zero
+        with torch.no_grad():  # constants in training: their derivatives divide by zero
             bands = _band_inputs(view, last, dg, sizes).to(self.head_weight.dtype)
         bias, direct = self._bands(bands)
         scale = last.typical / s
-        if torch.is_grad_enabled():  # few large operations are what backpropagation is fastest with
+        if torch.is_grad_enabled():  # few large operations suit backpropagation
             every = (spread(t, sizes) for t in (scale, bias, direct))
             p, a = self._coordinates(g, y, x, dg, lam, *every)
         else:  # some bands at a time, so that what is computed for them stays in the cache

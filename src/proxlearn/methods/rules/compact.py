@@ -14,7 +14,7 @@ from proxlearn.methods.scheme import Coefficients, View
 from proxlearn.problems.problem import Problem
 
 COORDINATE, INSTANCE = 4, 5
-"""Number of inputs a coordinate, and an instance."""
+"""Numbers of inputs of a coordinate, and of an instance."""
 LEAST_LOG_P = -3.0
 
 
@@ -55,7 +55,7 @@ class CompactRule(LearnedRule):
         self.head_bias = nn.Parameter(torch.zeros(2, 1))
 
     def init(self, problem: Problem, x0: Tensor) -> Last:
-        """Where the penalty has no level, 0, which the first iteration replaces."""
+        """The memory at the start; level 0 stands for none until the first iteration."""
         level = problem.r.level()
         level = torch.zeros_like(x0[:, :1]) if level is None else level.expand(len(x0), -1)
         return Last(problem.safe_step(), level, x0, torch.zeros_like(x0))
@@ -68,13 +68,13 @@ class CompactRule(LearnedRule):
         return CompactStart.of(self.settings, arrays)
 
     def forward(self, view: View, last: Last) -> tuple[Coefficients, Last]:
-        """Two matrix products a coordinate, then p and a."""
+        """p and a of every coordinate, by two matrix products."""
         g, x, y, s = view.at.grad, view.x, view.y, last.step
         lam = level_or_gradient(last.level, g) if view.k == 0 else last.level
         dg = g - last.grad if view.k else torch.zeros_like(g)
         units = torch.stack([g / lam, y / (lam * s), (y - x) / (lam * s), dg / lam], 1)
         inputs = (units.sign() * units.abs().log1p()).to(self.head_weight.dtype)
-        with torch.no_grad():  # constants to the training: their derivatives divide by zero
+        with torch.no_grad():  # constants in training: their derivatives divide by zero
             instance = _instance_inputs(view, last).to(inputs.dtype)
         bias = (instance @ self.instance_weight + self.first_bias)[:, :, None]
         hidden = torch.relu(linear(self.coordinate_weight, inputs, bias))
@@ -85,7 +85,7 @@ class CompactRule(LearnedRule):
 
 
 def level_or_gradient(level: Tensor, g: Tensor) -> Tensor:
-    """lam, or where there is none a tenth of the largest gradient: what lam is like elsewhere."""
+    """lam; where the penalty has none, a tenth of the largest gradient, which is a usual lam."""
     scale = 0.1 * g.abs().amax(-1, keepdim=True)
     level = torch.where(level > 0, level, scale)
     return torch.where(level > 0, level, torch.ones_like(level))

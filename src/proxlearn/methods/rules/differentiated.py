@@ -15,7 +15,7 @@ PROBES = 4
 one is exact; for one that looks at all of them, four leave an error of a few percent."""
 
 LARGEST = 1e30
-"""Inputs beyond it tell nothing: a run has diverged, and float32 overflows."""
+"""Larger inputs are not measured: the run has diverged, and float32 overflows."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Differentiated:
 
     def __post_init__(self) -> None:
         settings = getattr(self.rule, "settings", None)
-        if getattr(settings, "detach_inputs", False):  # which hides part of J
+        if getattr(settings, "detach_inputs", False):  # detached inputs would leave out a part of J
             weights = self.rule.state_dict()  # type: ignore[attr-defined]
             self.rule = type(self.rule)(replace(settings, detach_inputs=False))  # type: ignore[call-arg,type-var]
             self.rule.load_state_dict(weights)  # type: ignore[attr-defined]

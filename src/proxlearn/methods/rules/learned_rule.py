@@ -1,4 +1,4 @@
-"""What has weights and can be trained."""
+"""Base classes of everything that has weights and can be trained."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
@@ -11,11 +11,11 @@ from proxlearn.methods.scheme import Coefficients, Scheme, View
 from proxlearn.problems.problem import Problem
 
 UNITS = ("lipschitz", "norm")
-"""What p is a multiple of; `unit_step` says what each is."""
+"""Names of the units of p; `unit_step` computes them."""
 
 
 class Learnable(nn.Module, ABC):
-    """Weights, and the settings from which they can be rebuilt; `optimizer` puts them to use.
+    """Weights, and the settings from which they can be rebuilt; `optimizer` makes a method of them.
 
     `Settings` is a frozen dataclass of plain values; a checkpoint's card holds them. The module
     holds weights only: iterates and hidden states live in the optimizer's state.
@@ -41,7 +41,7 @@ class Learnable(nn.Module, ABC):
         return None
 
     def __call__(self, *inputs: Any) -> Any:
-        """Skips the hooks of nn.Module, which nothing here uses."""
+        """Call `forward` without the hooks of nn.Module, which nothing here uses."""
         return self.forward(*inputs)
 
 

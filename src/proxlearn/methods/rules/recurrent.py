@@ -36,14 +36,14 @@ BIAS_ACTIVATIONS = ("none", "sigmoid")
 
 @dataclass(frozen=True)
 class RecurrentSettings:
-    """What must be known beside the weights to rebuild the rule."""
+    """The settings that, with the weights, determine the rule."""
 
     learns: str = "pa"
     activation: str = "sigmoid"
     """'sigmoid': 2 sigmoid for p, a, b (the paper's LASSO). 'softplus': scaled by 2.0 for p and
     0.3 for a (its logistic regression)."""
     bias_activation: str = "none"
-    """'none': b1 and b2 are what the network says, and can be negative. 'sigmoid': as in the
+    """'none': b1 and b2 are the outputs of the network, and can be negative. 'sigmoid': as in the
     paper's code, which passes them through b's activation 2 sigmoid, and adds b1 inside the prox
     where the paper subtracts it: -b1 and b2 lie in (0, 2)."""
     unit: str = "lipschitz"

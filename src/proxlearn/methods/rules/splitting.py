@@ -28,7 +28,7 @@ from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import Evaluation
 
 FIXED, MOVING = 4, 5
-"""Number of inputs that are known before the first iteration, and of those that change."""
+"""Numbers of inputs that are known before the first iteration, and of inputs that change."""
 START, SLOPE = -3.0, -0.9
 """Before the training gamma L = exp(START) (lam / |A^T b|_inf)^SLOPE. Of six validation pictures of
 64x64 behind blurs, Fourier samples and masks, this is within a factor of 3 of the best of 1, 10,
@@ -46,7 +46,7 @@ LAST_ITERATION = 400
 
 @dataclass(frozen=True)
 class SplittingSettings:
-    """What must be known beside the weights to rebuild the rule."""
+    """The settings that, with the weights, determine the rule."""
 
     hidden: int = 16
     """Hidden units."""
@@ -88,7 +88,7 @@ class SplittingRule(Learnable):
     window, rate = 40, 0.9
     """The certified gap has to fall to this part in as many iterations, or FISTA takes over.
 
-    The bound stands still for 10 or 20 iterations now and then, and the rule converges anyway.
+    The bound sometimes stands still for 10 or 20 iterations of a rule that converges.
     """
 
     def __init__(self, settings: SplittingSettings, generator: torch.Generator | None = None):
@@ -131,7 +131,7 @@ class SplittingRule(Learnable):
         new = last._replace(d=d)
         if k % self.settings.hold:
             return new
-        with torch.no_grad():  # constants to the training: their derivatives divide by zero
+        with torch.no_grad():  # constants in training: their derivatives divide by zero
             moving = _moving(last, d, k, x, apart)
         return self._with(new, moving, CHANGE / (1 + k / SLOWER) ** 2)
 

@@ -80,7 +80,7 @@ class StepLista(LearnedRule):
         return Coefficients(p=p, b1=bias + shrinkage(v, theta - level * p, theta)), step
 
     def correction(self, view: View) -> Tensor | float:
-        """What the method's direction has beside the gradient: nothing."""
+        """The difference between the direction of the method and the gradient, which is 0 here."""
         return 0.0
 
 

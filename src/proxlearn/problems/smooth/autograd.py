@@ -14,9 +14,10 @@ from proxlearn.problems.smooth.smooth_term import Evaluation, Smooth
 class Autograd(Smooth):
     """``f(x) = function(x, *data)`` for a function (B, n), ... -> (B,) that PyTorch differentiates.
 
-    The i-th value must depend on the i-th row of x only. Per-instance tensors belong into `data`
-    (each with a leading axis of B or 1), where a batch can slice and convert them. `L` (B,) is a
-    Lipschitz constant of the gradient, which no autograd can know.
+    The i-th value must depend on the i-th row of x only. Tensors with a row for each instance
+    belong in `data` (each with a leading axis of B or 1), where a batch can slice and convert them.
+    `L` (B,) is a Lipschitz constant of the gradient, which automatic differentiation cannot
+    compute.
     """
 
     function: Callable[..., Tensor] = field(metadata=SHARED)

@@ -1,4 +1,4 @@
-"""f(x) = 0: what is left is the penalty, and the proximal point method."""
+"""f(x) = 0: the penalty alone is minimised, by the proximal point method."""
 
 from dataclasses import dataclass, field
 

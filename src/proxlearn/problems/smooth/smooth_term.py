@@ -29,7 +29,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class LinearLoss:
-    """A loss of A x that the compiled core knows."""
+    """A loss of A x that the compiled core can solve."""
 
     name: str
     """In `proxlearn.core.losses.LOSSES`."""
@@ -134,7 +134,7 @@ class Smooth(ABC):
         """f*(s grad f(x)) at an evaluated x, (B,), or an upper bound on it, for s (B,) in [0, 1].
 
         For s = 1 Fenchel's equality gives <grad f(x), x> - f(x) for every convex f. Elsewhere it
-        is infinite unless a subclass knows better: an unknown bound is no bound.
+        is infinite unless a subclass has a formula.
         """
         equality = (e.grad * e.point).sum(-1) - e.value
         return torch.where(s == 1, equality, torch.inf)

@@ -71,7 +71,7 @@ class Softmax(GLM):
         return self.like.new_zeros(self.batch, self.classes, self.m)
 
     def interior(self, sides: Tensor) -> Direction | None:
-        return None  # its dual points are differences of probability vectors: no such direction
+        return None  # none: dual points are differences of probability vectors
 
     def loss(self, z: Tensor) -> Tensor:
         z = z if self.root is None else z / self.root
