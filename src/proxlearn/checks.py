@@ -19,7 +19,7 @@ LARGEST_SEED = 2**63 - 1
 MOST_ITERATIONS = 2**63 - 1
 """Largest `max_iter` that the compiled code counts to."""
 MOST_WORKERS = 16
-"""Processes a core: with more than that one a core was probably meant, and memory runs out."""
+"""Most processes for each core; a larger number is probably a mistake and exhausts the memory."""
 
 
 def check_choice(what: str, value: object, known: Iterable[str]) -> None:
@@ -103,7 +103,7 @@ def check_weights(name: str | os.PathLike[str]) -> None:
 
 
 def check_optimizers(listed: Sequence[str], *more: str) -> None:
-    """The same for a list, which may not be empty."""
+    """Refuses a list of optimizers that is empty, or names one that is not known."""
     if not listed:
         raise InputError("no optimizers were given; expected at least one, such as 'fista-restart'")
     for name in listed:
@@ -142,7 +142,7 @@ def check_solve(
     out: str | None,
     force: bool,
 ) -> None:
-    """Everything about ``proxlearn solve`` that can be refused without reading an array."""
+    """Refuses arguments of ``proxlearn solve`` that are wrong whatever the arrays hold."""
     check_kind(kind, [name for name, value in options.items() if value is not None])
     if dtype is not None:
         check_choice("dtype", dtype, names.DTYPES)
@@ -169,7 +169,7 @@ def check_train(
     device: str,
     data: str | None = None,
 ) -> None:
-    """The same for ``proxlearn train``; options that are None are not given."""
+    """Refuses wrong arguments of ``proxlearn train``; options that are None are not given."""
     check_choice("family", family, names.FAMILIES)
     if data is not None and family not in names.PICTURES:
         raise InputError(
@@ -196,7 +196,7 @@ def check_train(
 def check_comparison(
     family: str, optimizers: Sequence[str], seed: int, sizes: Sequence[str], folder: str | None
 ) -> None:
-    """The same for ``proxlearn compare``."""
+    """Refuses wrong arguments of ``proxlearn compare``."""
     check_choice("family", family, names.FAMILIES)
     check_optimizers(optimizers, names.LBFGS)
     check_seed(seed)
@@ -206,7 +206,7 @@ def check_comparison(
 
 
 def check_audit(optimizers: Sequence[str], family: str, seed: int, sizes: Sequence[str]) -> None:
-    """The same for ``proxlearn audit``, which goes on where it knows at least one optimizer."""
+    """Refuses wrong arguments of ``proxlearn audit``, which needs at least one known optimizer."""
     check_choice("family", family, names.FAMILIES)
     check_seed(seed)
     check_pairs(sizes)
@@ -223,7 +223,7 @@ def check_audit(optimizers: Sequence[str], family: str, seed: int, sizes: Sequen
 
 
 def check_experiment(what: str, scale: str, out: str, optimizers: Sequence[str] | None) -> None:
-    """The same for ``proxlearn reproduce``."""
+    """Refuses wrong arguments of ``proxlearn reproduce``."""
     if what not in ("list", "all", "claims"):
         check_choice("experiment", what, names.EXPERIMENTS)
     check_choice("scale", scale, names.SCALES)
@@ -245,7 +245,7 @@ def check_batch(
     scheduler: str | None,
     workers: int | None,
 ) -> None:
-    """The same for ``proxlearn solve-batch``."""
+    """Refuses wrong arguments of ``proxlearn solve-batch``."""
     if kind is not None:
         check_choice("kind of problem", kind, names.KINDS)
     if dtype is not None:

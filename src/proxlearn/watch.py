@@ -1,4 +1,4 @@
-"""How a long job tells whoever watches it how far it is."""
+"""Progress of long jobs, as the callables that are told of it."""
 
 from collections.abc import Callable
 

@@ -40,9 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         given = None if arguments is None else list(arguments)
         code = app(given, prog_name="proxlearn", standalone_mode=False)
-        if sys.stdout is not None:  # there is none where it was closed
+        if sys.stdout is not None:  # standard output may have been closed
             sys.stdout.flush()
-    except (BrokenPipeError, SystemExit):  # the reader, such as `head`, has left; rich then exits
+    except (BrokenPipeError, SystemExit):  # a reader such as `head` has left; rich exits
         _abandon_stdout()
         return 1
     except OSError as error:

@@ -1,4 +1,4 @@
-"""``proxlearn deblur``: the sharp picture behind a blurred one."""
+"""``proxlearn deblur``: sharpen a blurred picture."""
 
 import sys
 from pathlib import Path

@@ -55,7 +55,7 @@ class Estimate:
         self.first: tuple[float, float] | None = None
 
     def left(self, done: float, total: float) -> float | None:
-        """Seconds; None until there is something to judge by."""
+        """Seconds left; None until a part of the work is done."""
         now = self.clock()
         if self.first is None:
             self.first = (done, now)

@@ -75,7 +75,7 @@ def train(
             watch=minibatches(show),
         )
     if learned is None:
-        return 0  # another rank reports
+        return 0  # another rank prints the report
     with watching() as show:
         result = compare_trained(out, learned, trained_on, watch=show)
     show_comparison(result)

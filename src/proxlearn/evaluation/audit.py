@@ -38,7 +38,7 @@ from proxlearn.watch import Watch, portion
 LEVEL = 1e-6
 """The relative gap (F - F*) / |F*| that counts as converged."""
 RESCALINGS = {"A": (10.0, 1.0), "b": (1.0, 10.0), "lam": (math.sqrt(10), math.sqrt(10))}
-"""By what is multiplied by 10: the factors s of A and t of b; lam has s t."""
+"""Factors s of A and t of b for each change of units; lam is multiplied by s t."""
 _POWERS = {"lam": (1, 1), "lam2": (2, 0), "radius": (-1, 1), "lower": (-1, 1), "upper": (-1, 1)}
 """Powers of s and t with which a penalty's numbers change."""
 
@@ -81,7 +81,7 @@ class Case:
 
     @cached_property
     def rescaled(self) -> "dict[str, Case | None]":
-        """The same case in other units, by what is multiplied by 10."""
+        """The same case in other units, by the array that is multiplied by 10."""
         return {what: self.scaled(s, t) for what, (s, t) in RESCALINGS.items()}
 
     def scaled(self, s: float, t: float) -> "Case | None":
@@ -89,9 +89,9 @@ class Case:
         f, r = self.problem.f.as_glm(), self.problem.r
         entries = [] if f is None else f.A.numbers()
         if f is None or len(entries) != 1 or entries[0].ndim != 3:
-            return None  # A is not one dense array
+            return None  # where A is not one dense array
         if not f.scales_with_target and t != 1:
-            return None  # labels have no unit
+            return None  # labels have no unit, so that b cannot be scaled
         changes: dict[str, Any] = {"A": Dense(s * entries[0])}
         if f.scales_with_target:
             changes["b"] = t * f.b  # type: ignore[attr-defined]
@@ -163,7 +163,7 @@ def sample(family: str, count: int, seed: int, sizes: Sequence[str] = ()) -> Cas
 def measure(
     case: Case, optimizer: Optimizer, iterations: int, name: str = "", watch: Watch | None = None
 ) -> Findings:
-    """All measurements of one optimizer; an unrolled one ends with its layers."""
+    """All measurements of one optimizer; an unrolled one has as many iterations as layers."""
     K = min(iterations, most_iterations(optimizer) or iterations)
     rescaled: dict[str, Tensor | None] = {}
     for i, (what, other) in enumerate(case.rescaled.items()):
@@ -228,7 +228,7 @@ def reach(case: Case, optimizer: Optimizer, iterations: int, tol: float = LEVEL 
         first[there] = first[there].clamp(max=progress.iteration)
 
     solution = _bare(case.problem, optimizer, case.start, tol, iterations, watch)
-    there = solution.objective <= goal  # an instance that was solved is not shown any more
+    there = solution.objective <= goal  # instances that are solved are missing from the callback
     first[there] = torch.minimum(first, solution.iterations.to(first.dtype))[there]
     return first
 

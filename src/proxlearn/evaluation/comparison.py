@@ -23,7 +23,7 @@ BLOCK = 64
 
 
 class Row(NamedTuple):
-    """One line of long-format results."""
+    """One row of results in long format."""
 
     optimizer: str
     instance: int
@@ -222,7 +222,7 @@ def _run(
             optimizer,
             tol=0,
             max_iter=max_iter,
-            safeguard=False,  # what is compared are the methods themselves
+            safeguard=False,  # the methods are compared without safeguard and polish
             polish=False,
             record=True,
             callback=callback,

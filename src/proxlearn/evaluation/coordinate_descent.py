@@ -21,7 +21,7 @@ TIMED = (1, 4, 12, SWEEPS)
 
 
 def require_sklearn() -> None:
-    """Says what to install, before any work is done."""
+    """Refuse to start without scikit-learn, with the command that installs it."""
     try:
         import sklearn  # noqa: F401
     except ImportError:
@@ -37,7 +37,7 @@ def timed() -> str:
 
 
 def lasso(alpha: float, sweeps: int, warm_start: bool = False) -> Any:
-    """scikit-learn's Lasso without intercept, for just so many sweeps."""
+    """scikit-learn's Lasso without intercept, for a given number of sweeps."""
     from sklearn.linear_model import Lasso
 
     return Lasso(
@@ -65,7 +65,8 @@ def run(problem: Problem, watch: Watch | None = None) -> Run:
     x = np.zeros((SWEEPS + 1, problem.batch, problem.n))
     spent = np.zeros(len(TIMED))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # so many sweeps, whatever is left
+        # The fits stop after the given number of sweeps, whatever the gap.
+        warnings.simplefilter("ignore", ConvergenceWarning)
         for i, alpha in enumerate(alphas):
             columns = np.asfortranarray(A[i])
             going = lasso(alpha, 1, warm_start=True)

@@ -22,6 +22,7 @@ from proxlearn.training import families
 from proxlearn.training.families import GaussianLasso, GaussianLogistic
 
 LEVELS = (1e-3, 1e-6)
+"""Relative gaps to which iterations are counted."""
 TEST_SEED = 1_000_003
 """Seed of the test problems; training seeds are scrambled and never small numbers."""
 COUNT, FEW = 1024, 128
@@ -121,6 +122,7 @@ def _prepared(test: str) -> tuple[Problem, torch.Tensor, tuple[int | None, ...]]
 
 
 WIDE_BATCHES, WIDE_COUNT, WIDE_ITERATIONS = 5, 16, 3000
+"""Batches, problems in each, and iterations of the test on the families of all designs."""
 
 
 def gradient_ratios(name: str, learned: Optimizer, family: str) -> dict[str, float | int]:

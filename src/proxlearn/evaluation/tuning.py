@@ -50,6 +50,7 @@ STREAM = 3_000_000_000
 """Added to the seed of the validation problems, so that none of them is in a test or a comparison.
 (A generator of PyTorch looks at the lowest 32 bits of a seed only.)"""
 LARGEST_SEED = 10**9
+"""Largest seed of a tuning, so that seeds with `STREAM` added do not meet others."""
 MOST_ITERATIONS = 10**7
 """The relative gaps of all iterations are kept until the score is known."""
 LEAST, WORST = 1e-7, 1e3

@@ -25,7 +25,7 @@ class Band:
     """
 
     count: int
-    """How many."""
+    """Number of coefficients."""
     scale: int
     """0 for the finest details; the coarsest averages have the largest number."""
 

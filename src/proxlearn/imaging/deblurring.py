@@ -17,6 +17,7 @@ from proxlearn.solving.solver import solve
 MOST_PIXELS = 2**24
 """Largest picture that is deblurred: 16 million pixels, about 6 GiB of memory in colour."""
 LEVELS = 4
+"""Levels of the wavelets."""
 LAM_OF_NOISE = 0.1
 """lam relative to the noise of the picture: a small value, which keeps fine detail."""
 LEAST_LAM = 5e-4

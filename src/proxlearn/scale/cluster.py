@@ -24,7 +24,7 @@ PACE = 0.2
 """Seconds in which the results of tasks are collected before they are fetched."""
 
 PATIENCE = 10
-"""Seconds in which a scheduler must answer."""
+"""Seconds after which a scheduler that does not answer counts as lost."""
 
 LOOK = 2.0
 """Seconds between two looks at how many threads the cluster has."""
@@ -99,7 +99,7 @@ def _client(address: str) -> Any:
     from distributed import Client
 
     for name in ("distributed", "distributed.client", "tornado.application", "asyncio"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # a lost scheduler is a line of ours
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # this module reports lost schedulers
     try:
         asyncio.run(_reach(address))
         return Client(address, timeout=PATIENCE, set_as_default=False)
@@ -112,7 +112,7 @@ def _client(address: str) -> Any:
 
 
 async def _reach(address: str) -> None:
-    """Connect once: a client that cannot takes 20 seconds to give up and then shows a traceback."""
+    """Connect once; a client that cannot connect would take 20 seconds and print a traceback."""
     from distributed.comm.core import connect
     from distributed.security import Security
 
@@ -123,7 +123,7 @@ async def _reach(address: str) -> None:
 
 @dataclass(frozen=True)
 class Lost:
-    """In place of a result: the task did not end, and why."""
+    """What stands for the result of a task that did not end, with the reason."""
 
     reason: str
     killed: bool
@@ -205,7 +205,7 @@ def _threads(client: Any) -> int:
 
 @contextmanager
 def _connection(client: Any) -> Iterator[None]:
-    """Refuses to go on without a scheduler."""
+    """Raise an error where the scheduler is lost."""
     lost = InputError(
         "the connection to the scheduler was lost; what is finished is kept: start the "
         "scheduler, then run the same command again"
@@ -214,7 +214,7 @@ def _connection(client: Any) -> Iterator[None]:
         raise lost
     try:
         yield
-    except OSError:  # those of Dask are among them
+    except OSError:  # the errors of Dask are among them
         raise lost from None
 
 

@@ -26,11 +26,11 @@ class Problems:
     """Names of the arrays that have an entry a problem."""
     count: int
     lazy: bool
-    """Some arrays are Dask arrays."""
+    """True where some arrays are Dask arrays."""
 
     @classmethod
     def of(cls, settings: Settings, A: Any, b: Any, options: dict[str, Any]) -> "Problems":
-        """Refuses arrays whose number or shapes are wrong."""
+        """Make problems of arrays; refuses arrays whose number or shapes are wrong."""
         needs, takes = options_of(settings.kind)
         given = {"A": A, **options, **({} if b is None else {"b": b})}
         for name in needs:
@@ -58,12 +58,12 @@ class Problems:
 
     @property
     def precision(self) -> str:
-        """That of x."""
+        """The precision of x."""
         return self.settings.dtype or precision_of(np.dtype(self.arrays["A"].dtype))
 
     @property
     def size(self) -> Size:
-        """For estimates of time and memory."""
+        """The size of the problems, for estimates of time and memory."""
         A = self.arrays["A"]
         entries = A.nnz if _is_sparse(A) else A.shape[-2] * A.shape[-1]
         return Size(int(entries), int(A.shape[-2]), self.width, "A" in self.own)
@@ -125,7 +125,7 @@ def fitted(
 
 
 def precision_of(dtype: np.dtype[Any]) -> str:
-    """That of the answers: the one of A."""
+    """The precision of the answers, which is that of A."""
     return "float32" if dtype.kind == "f" and dtype.itemsize <= 4 else "float64"
 
 

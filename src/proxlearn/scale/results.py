@@ -113,7 +113,7 @@ class ResultGroup:
             raise InputError(_difference(target, found, record))
 
     def _create(self, target: Path, record: dict[str, Any]) -> None:
-        """All metadata at once, by a rename: never half of it."""
+        """Write all metadata and rename the folder, so that no reader sees half of it."""
         import zarr
 
         if target.exists() and (not target.is_dir() or os.listdir(target)):
@@ -128,7 +128,7 @@ class ResultGroup:
             zarr.open_group(str(temporary), mode="w-", zarr_format=3, attributes=attributes)
             for name, item in self.fields.items():
                 item.create(str(temporary), name)
-            with suppress(FileExistsError):  # another run was quicker
+            with suppress(FileExistsError):  # another run has made the group meanwhile
                 try:
                     temporary.rename(target)
                 except OSError as error:
@@ -154,7 +154,7 @@ class ResultGroup:
             try:
                 content = self._file(name, place).read_bytes()
                 stored[name] = _decoded(item, content, self._rows(name, place))
-            except (OSError, ValueError, RuntimeError):  # the last is Zstandard's
+            except (OSError, ValueError, RuntimeError):  # the last error is Zstandard's
                 return None
         return stored
 
@@ -190,7 +190,7 @@ def _encoded(item: Field, values: Array) -> bytes:
     from numcodecs import Zstd
 
     whole = np.ascontiguousarray(values, dtype=item.little_endian)
-    if whole.shape != item.chunks:  # the last chunk
+    if whole.shape != item.chunks:  # the last chunk may be shorter
         whole = np.full(item.chunks, item.fill, dtype=item.little_endian)
         whole[: len(values)] = values
     content = bytes(Zstd(level=LEVEL).encode(whole))
@@ -218,7 +218,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a file under another name, then give it its own."""
+    """Write a file under a temporary name and rename it."""
     temporary = path.with_name(f"{PREFIX}{secrets.token_hex(8)}")
     try:
         with _opened(temporary) as stream:
@@ -226,7 +226,7 @@ def _replace(path: Path, content: bytes) -> None:
         try:
             os.replace(temporary, path)
         except FileNotFoundError:
-            if not path.exists():  # else another run has finished this chunk, and swept
+            if not path.exists():  # else another run has finished the chunk
                 raise
     finally:
         with suppress(OSError):

@@ -26,7 +26,7 @@ MOST_BYTES = 2**28
 
 @dataclass(frozen=True)
 class Size:
-    """What the problems are like: all that their cost is estimated from."""
+    """The sizes of the problems, from which their cost is estimated."""
 
     entries: int
     """Numbers in A, those that are not 0 where it is sparse."""
@@ -42,7 +42,7 @@ class Size:
 
     @property
     def bytes(self) -> int:
-        """What one problem takes in a chunk: A where it has its own, b, x twice."""
+        """Bytes of one problem in a chunk: its own A if it has one, b, and x twice."""
         return 8 * ((self.entries if self.own_matrix else 0) + self.m + 2 * self.width + 4)
 
     def choose(self, count: int, threads: int) -> int:

@@ -35,7 +35,7 @@ class Source:
     numbers: dict[str, float]
     """Options that are no arrays, for all problems."""
     sparse: bool
-    """A is one sparse matrix, in `PARTS`."""
+    """True where A is one sparse matrix, stored in `PARTS`."""
     _kept: dict[str, SharedMatrix] = field(default_factory=dict, repr=False, compare=False)
     """A (m, n) that all problems share."""
 
@@ -45,7 +45,7 @@ class Source:
 
     @property
     def digest(self) -> str:
-        """The same for stores of the same content."""
+        """A digest that is equal for stores of the same content."""
         whole = [self.store.content, self.kind, sorted(self.numbers.items())]
         return hashlib.sha256(json.dumps(whole).encode()).hexdigest()
 
@@ -65,7 +65,7 @@ class Source:
 
     @property
     def precision(self) -> str:
-        """That of A: float32 or float64."""
+        """The precision of A: float32 or float64."""
         return precision_of(self.headers["A"].dtype)
 
     def arrays(self, start: int, stop: int, dtype: str | None) -> dict[str, Any]:

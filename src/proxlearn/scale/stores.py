@@ -38,7 +38,7 @@ def read_header(path: Path, name: str, stream: IO[bytes], size: int) -> tuple[He
         shape, fortran, dtype = (
             read.read_array_header_1_0(stream) if first else read.read_array_header_2_0(stream)
         )
-    except Exception:  # NumPy lets through whatever Python's parser raises
+    except Exception:  # NumPy does not catch the errors of Python's parser
         raise InputError(f"{path}: {name} is no array; save the file again") from None
     length = stream.tell()
     if dtype.kind not in "fiub":
@@ -55,7 +55,7 @@ class Store(Protocol):
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """The path."""
 
     @property
     def kind(self) -> str | None:
@@ -63,7 +63,7 @@ class Store(Protocol):
 
     @property
     def headers(self) -> dict[str, Header]:
-        """Its arrays."""
+        """The shapes and types of the arrays."""
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -130,7 +130,7 @@ class NpzStore:
     kind: str | None
     headers: dict[str, Header]
     content: list[Any]
-    """Checksums, which the file carries."""
+    """The checksums that the file holds."""
     offsets: dict[str, int | None]
     """Where an array lies; None where it must be unpacked or turned."""
     numbers: dict[str, float] = field(default_factory=dict)

@@ -28,7 +28,7 @@ class Job:
     kind: str | None
     numbers: tuple[tuple[str, float], ...]
     digest: str
-    """That of the input, as the client sees it."""
+    """The digest of the input, as the client sees it."""
     settings: Settings
     results: ResultGroup
     versions: tuple[tuple[str, str], ...]
@@ -36,7 +36,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Report:
-    """What came of a chunk."""
+    """How the work on a chunk ended."""
 
     place: int
     counts: tuple[int, ...] = ()
@@ -52,7 +52,7 @@ class Report:
 
 
 def versions() -> tuple[tuple[str, str], ...]:
-    """Those that decide the last bits of a result."""
+    """The versions of libraries that decide the last bits of a result."""
     found = {"numpy": np.__version__, "proxlearn": __version__, "scipy": scipy.__version__}
     return tuple(sorted(found.items()))
 

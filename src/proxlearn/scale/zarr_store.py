@@ -68,13 +68,13 @@ def open_zarr(path: Path) -> ZarrStore:
             "install the extra 'scale' (Python 3.11 or newer)"
         ) from None
     try:
-        with warnings.catch_warnings():  # of other things in the folder
+        with warnings.catch_warnings():  # warnings about other files in the folder
             warnings.simplefilter("ignore")
             # Without consolidated metadata, which may be older than the arrays.
             group = zarr.open_group(str(path), mode="r", use_consolidated=False)
             arrays = dict(sorted(group.arrays()))
             attributes = dict(group.attrs)
-    except Exception as error:  # of many kinds, for text that zarr does not understand
+    except Exception as error:  # zarr raises many types of errors for invalid metadata
         raise InputError(f"{path} is no zarr group ({one_line(error)}); write it again") from None
     headers = {name: _header(path, name, array) for name, array in arrays.items()}
     kind = attributes.get("kind")

@@ -20,6 +20,7 @@ On relathe, w8a and random data L-BFGS reaches a gap of 1e-3 after 9 to 47 itera
 """
 
 HOPELESS = 1e-2
+"""Relative gap above which L-BFGS ends after `PATIENCE` iterations and Newton's method goes on."""
 
 MEMORY = 20
 """Steps that are remembered.
@@ -29,8 +30,11 @@ With 10 of them w8a takes 68 iterations to a gap of 1e-4 in place of 44 and grav
 """
 
 SPAN = 2
+"""Last solutions of a path in whose span the next start is sought."""
 MOST_SPAN_STEPS = 3
+"""Largest number of Newton steps in that span."""
 LEAST_SPAN_FALL = 1e-2
+"""Relative decrease of the objective below which they end."""
 
 
 class Memory:

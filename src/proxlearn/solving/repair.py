@@ -29,6 +29,7 @@ RECENT = 0.8
 """F has nearly stopped falling if it fell by at most `FALL` times the tolerance since this part of
 the iterations."""
 FALL = 3.0
+"""Multiple of the tolerance; a smaller decrease of F counts as nearly none, see `RECENT`."""
 WAIT, LONG_WAIT = 6, 3
 """The next repair comes after this part of the iterations so far, a sixth, or a third where the
 last one gained less than `GAIN`."""

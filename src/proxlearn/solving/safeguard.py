@@ -27,6 +27,8 @@ from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import Evaluation
 
 WINDOW, RATE, SLOWEST = 10, 0.6, 0.95
+"""Iterations of a window, the ratio of the merits at its end and beginning that a rule has to reach
+at first, and the largest ratio that is asked of it later."""
 STRETCH, GROWTH = 60, 3
 """FISTA's first stretch, and how much longer each one is than the last.
 

@@ -80,7 +80,7 @@ class TrainConfig:
     validate_every: int = 10
     """Steps between validations; the best weights are kept."""
     seed: int = 0
-    """Of the first weights and of all problems."""
+    """Seed of the initial weights and of all problems."""
 
     def __post_init__(self) -> None:
         for name in (

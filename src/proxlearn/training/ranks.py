@@ -15,7 +15,7 @@ from proxlearn.errors import InputError
 
 @dataclass(frozen=True)
 class Ranks:
-    """Which of how many processes this is."""
+    """The rank of this process, and the number of processes."""
 
     rank: int = 0
     count: int = 1
@@ -46,7 +46,7 @@ class Ranks:
             dist.init_process_group(backend, store=store, rank=rank, world_size=count)
         try:
             yield cls(dist.get_rank(), dist.get_world_size())
-            dist.barrier()  # A rank that leaves while others still work can abort on its way out.
+            dist.barrier()  # A rank that exits while others still work can abort at its exit.
         finally:
             if joined_here:
                 dist.destroy_process_group()

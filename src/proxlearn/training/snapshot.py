@@ -136,7 +136,7 @@ def completed(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _identity(run: "Training") -> dict[str, Any]:
-    """What a checkpoint must agree on to be resumed."""
+    """The settings in which a checkpoint and a training must agree."""
     return {"family": describe_family(run.family), "config": describe_config(run.config)}
 
 

@@ -26,7 +26,7 @@ from proxlearn.training.memory import keep_freed_memory
 from proxlearn.training.ranks import Ranks
 
 VALIDATION_STREAM = 2**31
-"""In place of the step number where the validation problems are drawn: no training step has it."""
+"""The step number from which validation problems are drawn; no training step has it."""
 PATIENCE = 20
 """Bad minibatches in a row after which training gives up."""
 COLLAPSE = 1.0
@@ -35,7 +35,7 @@ COLLAPSE = 1.0
 
 @dataclass(frozen=True)
 class Report:
-    """What a watcher of the training is told after each step."""
+    """The state of a training after a step, for whoever watches it."""
 
     step: int
     steps: int
@@ -181,7 +181,7 @@ class Training:
         return min(1 + 4 * config.horizon * self.step // (3 * config.steps), config.horizon)
 
     def target(self, problem: Problem) -> Tensor | None:
-        """What the loss is measured from: nothing, F* (B,), or x* (B, n)."""
+        """The reference of the loss: none, F* (B,), or x* (B, n)."""
         if self.config.loss in ("objective", "log-certified-gap"):
             return None
         if self.config.loss == "distance":
@@ -215,7 +215,7 @@ class Training:
             bounds.append(problem.lower_bound(last))
         if target is None:
             return state, F.mean()
-        # F* is known to some digits only: whatever lies below it takes its place.
+        # F* is known to some digits only: a smaller value replaces it.
         torch.minimum(target, F.detach().nan_to_num(nan=torch.inf).amin(0), out=target)
         gap = (F - target) / target
         if self.config.loss == "log-both-gaps":
@@ -292,7 +292,7 @@ class Training:
         collapsed = self.ranks.first and self.validation > self.best + COLLAPSE
         best = torch.cat([t.reshape(-1) for t in self.best_weights.values()])
         flag = best.new_ones(1)
-        # Only the first rank knows: the others add zeros to what it sends.
+        # Only the first rank has validated. The others send zeros, so that its part is the sum.
         sent = self.ranks.mean(torch.cat([flag, best]) * float(collapsed)) * self.ranks.count
         if not bool(sent[0] > 0):
             return
@@ -336,7 +336,7 @@ class Training:
         return float(logs[-1] if self.config.score == "last-gap" else torch.stack(logs).mean())
 
     def report(self) -> Report:
-        """Where the training stands."""
+        """The report of the current step."""
         seconds = self.spent + time.monotonic() - self.began
         steps = self.config.steps
         return Report(

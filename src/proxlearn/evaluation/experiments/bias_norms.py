@@ -1,4 +1,4 @@
-"""How large the learned biases b1 and b2 are, iteration by iteration."""
+"""The norms of the learned biases b1 and b2 in each iteration."""
 
 from proxlearn.evaluation.experiments.experiment import Experiment, Scale, Setting
 from proxlearn.evaluation.experiments.sources import LASSO, LASSO_BLOCK

@@ -60,7 +60,7 @@ def _read(file: Path) -> Arrays | None:
         with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as data:
             return {name: data[name] for name in data.files}
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
-        return None  # made again, and replaced
+        return None  # the file is made again and replaced
 
 
 def fingerprint(optimizer: Optimizer) -> dict[str, str]:
@@ -99,7 +99,7 @@ def _code(text: str) -> str:
     tree = ast.parse(text)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
-        if isinstance(body, list):  # a string alone is a docstring
+        if isinstance(body, list):  # a statement that is only a string is a docstring
             node.body = [  # type: ignore[attr-defined]
                 s
                 for s in body

@@ -47,6 +47,7 @@ SCALED = "in the units of the training"
 LONG = 10_000
 """Iterations of Figure 9."""
 TWICE = 2.0
+"""Largest rise of an objective, as a factor, that counts as stable."""
 
 
 def conclude(results: Results) -> list[Verdict]:

@@ -34,7 +34,9 @@ SCHEMA = {
 """Columns and their types. `gap` is (F(x) - F*)/|F*|, infinite where an iterate is beyond float32.
 `gradients` and `seconds` are spent so far, the latter for all instances together."""
 MEAN = -1
+"""The number that stands for the mean over all instances."""
 SHOWN = 64
+"""Instances of which every iteration is kept; of the others it is the last one."""
 
 
 def require_pyarrow() -> None:

@@ -17,6 +17,7 @@ ONLY = "reproduced only as published"
 """With the published step or the published preset, and not with the right one."""
 OPEN = "not measured"
 SLACK = 1.1
+"""Numbers within ten percent of each other count as equal."""
 SEEDS = (0, 1, 2)
 """Seeds of the trainings of a preset."""
 RIGHT, PUBLISHED = "right step", "published step"

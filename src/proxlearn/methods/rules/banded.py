@@ -18,6 +18,7 @@ from proxlearn.problems.problem import Problem
 COORDINATE, BAND = 4, 9
 """Numbers of inputs of the network of a coordinate, and of the network of a band."""
 LEAST_LOG_P = -2.0
+"""Smallest log(p L), so that a coordinate never stops moving."""
 LEAST_CURVATURE = 1e-4
 """Smallest curvature of a band relative to L; smaller ones are raised to it."""
 FLAT = 0.5

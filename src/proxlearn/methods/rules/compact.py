@@ -16,6 +16,7 @@ from proxlearn.problems.problem import Problem
 COORDINATE, INSTANCE = 4, 5
 """Numbers of inputs of a coordinate, and of an instance."""
 LEAST_LOG_P = -3.0
+"""Smallest log(p L), so that a coordinate never stops moving."""
 
 
 class Last(NamedTuple):

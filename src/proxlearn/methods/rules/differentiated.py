@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from proxlearn.methods.rules.observed import Around
 from proxlearn.methods.scheme import Coefficients, Rule, View
-from proxlearn.problems.problem import Problem
 
 PROBES = 4
 """Random signs with which a norm is estimated. For a rule that treats every coordinate by itself
@@ -19,7 +19,7 @@ LARGEST = 1e30
 
 
 @dataclass
-class Differentiated:
+class Differentiated(Around):
     """A rule that measures the Jacobian of d(y, g/L) = x - x+ at every iteration.
 
     `largest` is the largest ||J||_F / sqrt(n) so far. The gradient counts in units of 1/L, so that
@@ -37,20 +37,6 @@ class Differentiated:
             weights = self.rule.state_dict()  # type: ignore[attr-defined]
             self.rule = type(self.rule)(replace(settings, detach_inputs=False))  # type: ignore[call-arg,type-var]
             self.rule.load_state_dict(weights)  # type: ignore[attr-defined]
-
-    @property
-    def looks_at(self) -> str:
-        """As the rule itself."""
-        return self.rule.looks_at
-
-    @property
-    def gradients(self) -> int:
-        """As the rule itself."""
-        return self.rule.gradients
-
-    def init(self, problem: Problem, x0: Tensor) -> Any:
-        """As the rule itself."""
-        return self.rule.init(problem, x0)
 
     def __call__(self, view: View, memory: Any) -> tuple[Coefficients, Any]:
         """What the rule chooses; with b = 1 and a look at y the Jacobian is measured."""

@@ -36,6 +36,7 @@ START, SLOPE = -3.0, -0.9
 RELAXED = 1.8
 """rho before the training."""
 LARGEST_RHO = 1.95
+"""Bound on rho, a little below 2, up to which the iteration converges."""
 LEAST_LOG, LARGEST_LOG = -3.0, 13.0
 """Bounds on log(gamma L)."""
 CHANGE, SLOWER = 4.0, 10

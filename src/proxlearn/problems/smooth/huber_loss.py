@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from proxlearn.problems.operators import Operator
-from proxlearn.problems.powers import extreme, times_power
-from proxlearn.problems.smooth.smooth_term import GLM, LinearLoss
+from proxlearn.problems.powers import times_power
+from proxlearn.problems.smooth.smooth_term import GLM, LinearLoss, units_of_squares
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,7 @@ class Huber(GLM):
         return torch.where(u.abs() < self.delta[:, None], v, 0.0)
 
     def natural_units(self) -> tuple[Tensor, Tensor] | None:
-        largest = self.A.largest()
-        if largest is None:
-            return None
-        a, c = extreme(largest), extreme(self.b.abs().amax(-1))
-        return (c - a, (2 * c).expand_as(c - a)) if bool(a.any()) or bool(c.any()) else None
+        return units_of_squares(self.A, self.b)
 
     def in_units(self, variable: Tensor, objective: Tensor) -> "Huber":
         # As for least squares; delta has the unit of b.

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from proxlearn.problems.operators import Operator
-from proxlearn.problems.powers import extreme, times_power
-from proxlearn.problems.smooth.smooth_term import GLM, Evaluation, LinearLoss
+from proxlearn.problems.powers import times_power
+from proxlearn.problems.smooth.smooth_term import GLM, Evaluation, LinearLoss, units_of_squares
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,7 @@ class LeastSquares(GLM):
         return (u * (0.5 * u + self.b)).sum(-1)
 
     def natural_units(self) -> tuple[Tensor, Tensor] | None:
-        largest = self.A.largest()
-        if largest is None:
-            return None
-        a, c = extreme(largest), extreme(self.b.abs().amax(-1))
-        return (c - a, (2 * c).expand_as(c - a)) if bool(a.any()) or bool(c.any()) else None
+        return units_of_squares(self.A, self.b)
 
     def in_units(self, variable: Tensor, objective: Tensor) -> "LeastSquares":
         # A x - b = 2^c (2^(k-c) A x' - 2^-c b), and f has the square of b's unit: l = 2 c.

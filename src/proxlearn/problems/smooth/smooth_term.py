@@ -261,3 +261,12 @@ class _Evaluated(torch.autograd.Function):
         if by_value is not None:
             parts.append(by_value.reshape(-1, *[1] * (u.ndim - 1)) * u)
         return (f.pull(sum(parts[1:], parts[0])) if parts else None), None
+
+
+def units_of_squares(A: Operator, b: Tensor) -> tuple[Tensor, Tensor] | None:
+    """`natural_units` of a loss that is a square of A x - b near 0."""
+    largest = A.largest()
+    if largest is None:
+        return None
+    a, c = extreme(largest), extreme(b.abs().amax(-1))
+    return (c - a, (2 * c).expand_as(c - a)) if bool(a.any()) or bool(c.any()) else None

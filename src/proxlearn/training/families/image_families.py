@@ -20,9 +20,9 @@ from proxlearn.training.families.family import Family, check_numbers, check_size
 from proxlearn.training.families.wide import log_uniform
 
 SIZES = (48, 64)
-"""What `fixed` chooses from where no size is given."""
+"""Sizes among which `fixed` chooses where none is given."""
 WAVELETS = ("haar", "db2", "db4")
-"""What `fixed` chooses from where no wavelet is given."""
+"""Wavelets among which `fixed` chooses where none is given."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class Imaging(Family):
 
     @property
     def kinds(self) -> tuple[type[Pictures], ...]:
-        """What a batch may be of."""
+        """The families of which a batch may be."""
         return (Deblur, Mri, Inpaint, Tomography)
 
     def fixed(self, generator: torch.Generator) -> Family:

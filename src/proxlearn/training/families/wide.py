@@ -173,7 +173,7 @@ class WideSoftmax(Wide):
             check_sizes(self, 2, LARGEST, "classes")
 
     def fixed(self, generator: torch.Generator) -> "WideSoftmax":
-        """Sizes, and between 3 and 10 classes."""
+        """Draw sizes, and between 3 and 10 classes."""
         sized = super().fixed(generator)
         classes = self.classes or int(uniform(generator, 3, 11))
         return replace(self, m=sized.m, n=sized.n, classes=classes)
@@ -197,7 +197,7 @@ class General(Family):
     """The union: a batch is LASSO (2 in 5), logistic (2 in 5) or softmax (1 in 5)."""
 
     def fixed(self, generator: torch.Generator) -> Family:
-        """Which kind, then its size."""
+        """Draw the kind, then its size."""
         kinds = [WideLasso(), WideLasso(), WideLogistic(), WideLogistic(), WideSoftmax()]
         return kinds[int(uniform(generator, 0, len(kinds)))].fixed(generator)
 
