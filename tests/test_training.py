@@ -20,6 +20,7 @@ from proxlearn.training import snapshot
 from proxlearn.training.ranks import Ranks
 from proxlearn.training.snapshot import completed
 from proxlearn.training.training_loop import Training
+from proxlearn.training.validation import score
 from training_worker import CONFIG, FAMILY
 
 WORKER = Path(__file__).parent / "training_worker.py"
@@ -111,7 +112,7 @@ def test_the_score_of_objectives_is_their_mean_and_costs_one_evaluation_an_itera
 
     object.__setattr__(problem.f.A, "forward", count)
     with torch.no_grad():
-        found = training.score(problem, optimum)
+        found = score(training.optimizer, training.config, problem, optimum)
         spent = len(products)
         state, values = training.optimizer.init(problem, torch.zeros(8, problem.n)), []
         for _ in range(12):

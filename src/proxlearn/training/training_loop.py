@@ -24,6 +24,7 @@ from proxlearn.training.config import TrainConfig
 from proxlearn.training.families import Family
 from proxlearn.training.memory import keep_freed_memory
 from proxlearn.training.ranks import Ranks
+from proxlearn.training.validation import score
 
 VALIDATION_STREAM = 2**31
 """The step number from which validation problems are drawn; no training step has it."""
@@ -281,7 +282,7 @@ class Training:
             return
         if self.held_out is None:
             self.held_out = [self.hold_out(i) for i in range(self.config.validation_batches)]
-        scores = [self.score(problem, optimum) for problem, optimum in self.held_out]
+        scores = [score(self.optimizer, self.config, *batch) for batch in self.held_out]
         self.validation = sum(scores) / len(scores)
         if self.validation < self.best:
             self.best = self.validation
@@ -310,31 +311,6 @@ class Training:
         )
         return problem, self.optimum(problem)
 
-    def score(self, problem: Problem, optimum: Tensor) -> float:
-        """The validation score of one batch."""
-        state, logs = self.optimizer.init(problem, start_point(problem, None)), []
-        objectives = []
-        lower, mean = torch.full_like(optimum, -torch.inf), DualAverage()
-        for k in range(1, self.config.horizon + 1):
-            before, state = state, self.optimizer.step(problem, state)
-            if self.config.score == "objective":
-                if k > 1:
-                    objectives.append(_objective_before(problem, before, state).mean())
-                continue
-            if self.config.score == "certified-gap":
-                mean.add(k, state.at)
-                lower = torch.fmax(lower, problem.lower_bound(state.at))
-                lower = torch.fmax(lower, mean.bound(problem))
-            least = lower if self.config.score == "certified-gap" else optimum
-            gap = (problem.objective(state.x) - least) / optimum
-            gap = gap.nan_to_num(nan=10.0).clamp(1e-7, 10)
-            each = self.config.loss in ("log-gap", "log-certified-gap")
-            logs.append(gap.log10().mean() if each else gap.mean().log10())
-        if self.config.score == "objective":
-            objectives.append(problem.objective(state.y).mean())
-            return float(torch.stack(objectives).mean().nan_to_num(nan=torch.inf).log10())
-        return float(logs[-1] if self.config.score == "last-gap" else torch.stack(logs).mean())
-
     def report(self) -> Report:
         """The report of the current step."""
         seconds = self.spent + time.monotonic() - self.began
@@ -342,14 +318,6 @@ class Training:
         return Report(
             self.step, steps, self.loss, self.validation, self.best, self.skipped, seconds
         )
-
-
-def _objective_before(problem: Problem, before: Any, after: Any) -> Tensor:
-    """F at the y of the state before a step, (B,): the step has mostly evaluated f there."""
-    if after.at is None or after.at.point is not before.y:
-        return problem.objective(before.y)
-    value: Tensor = after.at.value + problem.r.value(before.y)
-    return value
 
 
 def _mix(seed: int, step: int, rank: int) -> int:
