@@ -127,12 +127,12 @@ def project_sum_at_most(v, p):
     return positive if positive.sum() <= 1 else project_simplex(v, p)
 
 
-def group_l1(lam, w):
-    norms = lambda x: np.sqrt(np.bincount(GROUPS, x**2))  # noqa: E731
+def group_l1(lam, w, groups=GROUPS):
+    norms = lambda x: np.sqrt(np.bincount(groups, x**2))  # noqa: E731
 
     def prox(v, p):
         shrink = 1 - p * lam * w / np.maximum(norms(v), 1e-300)
-        return np.maximum(shrink, 0)[GROUPS] * v
+        return np.maximum(shrink, 0)[groups] * v
 
     return lambda x: lam * (w * norms(x)).sum(), prox
 
@@ -239,6 +239,18 @@ def constrained(kind: str) -> Row:
     return assemble(problem, smooth, [penalty] * B, lambda i: norms[i])
 
 
+def several_targets() -> Row:
+    """Multi-task LASSO: one problem of the matrix A (x) I with the rows of X as groups."""
+    A, b, _ = data(intercept=False)
+    Y = np.stack([b, b[:, ::-1] + 0.5, 0.3 * b], axis=2)  # (B, M, T)
+    T, w = Y.shape[2], np.linspace(0.5, 2.0, D)
+    problem = pl.multitask_lasso(A, Y, 0.4, weights=w)
+    smooth = [least_squares(np.kron(A[i], np.eye(T)), Y[i].ravel()) for i in range(B)]
+    penalty = group_l1(0.4, w, np.repeat(np.arange(D), T))
+    norms = np.linalg.norm(A, 2, axis=(1, 2)) ** 2
+    return assemble(problem, smooth, [penalty] * B, lambda i: norms[i])
+
+
 GLMS = ("lasso", "elastic", "huber", "logistic", "poisson", "softmax")
 BUILDERS: dict[str, Callable[[], Row]] = {
     **{kind: lambda k=kind: glm(k, False) for kind in GLMS},
@@ -255,5 +267,6 @@ BUILDERS: dict[str, Callable[[], Row]] = {
             "sparse-group",
         )
     },
+    "several-targets": several_targets,
 }
 ROWS: dict[str, Callable[[], Row]] = {name: cache(build) for name, build in BUILDERS.items()}
