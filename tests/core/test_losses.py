@@ -137,3 +137,13 @@ def test_numbers_of_extreme_size(name, scale):
         large = solve_glm(describe(A, b * scale, name, l1=lam * scale, options=more), limits=limits)
         assert large.status.tolist() == [0]
         np.testing.assert_allclose(large.x / scale, x.x, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_logistic_regression_begins_at_the_best_constant(layout):
+    labels, s = ROWS["logistic"][1], RNG.random(M)
+    glm = describe(layout(A), labels, "logistic", l1=0.01, sample_weight=s, intercept=True)
+    answer = solve_glm(glm, limits=Limits(1e-6, 0))
+    odds = s[labels == 1].sum() / s[labels == 0].sum()
+    assert not answer.x.any()
+    assert answer.intercept[0] == pytest.approx(np.log(odds), rel=1e-12)

@@ -27,6 +27,7 @@ cdef extern from "maths.h" nogil:
     void axpy(double t, const double *a, double *y, long n) noexcept
     double sparse_dot(const double *data, const int *rows, long count, const double *u) noexcept
     double survey(double *c, double *l1, double *l2, double *lower, double *upper, double *violation, double *largest, long n) noexcept
+    void add_pairs(const Py_ssize_t *at, const double *value, double d, long old, long count, double *H, long ld) noexcept
     void root_scaled(const double *D, const double *a, double *out, long n) noexcept
     int small_cholesky(double *L, long ld, long n) noexcept
     void small_solve(const double *L, long ld, long n, double *d) noexcept

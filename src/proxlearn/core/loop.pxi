@@ -52,6 +52,7 @@ cdef class Loop(Certified):
     cdef double next_look   # when to look for Ctrl-C again
     cdef double spent       # passes over A before the next solve
     cdef Py_ssize_t led     # iterations of a start before the next solve
+    cdef double reached     # f at x where the last line search computed it, else 0
     cdef double damping     # the least curvature of a sample in a model, as a part of the largest one
     cdef Descent descent
 
@@ -142,7 +143,12 @@ cdef class Loop(Certified):
 
     cdef int arrive(self, double until) except -1 nogil:
         """Improve x on the columns that are there at the start: its support, and unpenalised ones."""
+        cdef double constant
         self.list_free()
+        if self.A.intercept and self.A.k == 1 and self.v[0] == 0.0 and not self.correlated:
+            constant = self.f.best_constant()
+            if isfinite(constant):
+                self.x[self.A.index[0]] = self.v[0] = constant
         if not self.correlated and self.A.k > 0:
             self.evaluate()
             self.improve(-1e-3, 0.1, until)
@@ -266,6 +272,7 @@ cdef class Loop(Certified):
         cdef Py_ssize_t t, p, i, idle = 0
         cdef double worst, last = INFINITY, least = INFINITY
         cdef bint again = False
+        self.reached = 0.0
         for t in range(MOST_MODELS):
             worst = self.survey_working()
             if target < 0.0:
@@ -283,7 +290,7 @@ cdef class Loop(Certified):
                 break
             again = t > 0 and worst <= REUSE * last and self.covers()
             self.build(again)
-            self.model.solve(target if self.f.quadratic else max(0.1 * target, forcing * worst))
+            self.model.solve(target if self.f.quadratic else max(target, forcing * worst))
             last = worst
             if self.f.quadratic:
                 for i in range(self.live_count):
@@ -325,15 +332,17 @@ cdef class Loop(Certified):
             self.d[p] = self.model.w[i] - self.v[p]
         self.A.predict(self.d, self.dz)
         part = self.f.longest_step(self.dz)
-        value = self.f.value(self.z, NULL, 0.0)
+        value = self.reached if self.reached > 0.0 else self.f.value(self.z, NULL, 0.0)
         # A fall of F that rounding hides is taken for granted: the model is exact there.
         noise = 1e-14 * fabs(value) if slope < -1e-11 * fabs(value) else INFINITY
         for halving in range(40):
-            fell = self.f.value(self.z, self.dz, part) - value + self.model.penalty_change(part)
+            self.reached = self.f.value(self.z, self.dz, part)
+            fell = self.reached - value + self.model.penalty_change(part)
             if fell <= 1e-3 * part * slope + noise:
                 break
             part *= 0.5
         else:
+            self.reached = 0.0
             return False
         for i in range(self.live_count):
             p = self.live[i]

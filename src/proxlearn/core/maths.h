@@ -89,6 +89,17 @@ static inline double survey(const double *restrict c, const double *restrict l1,
     return ratio;
 }
 
+/* H[at_p, at_q] += d value_p value_q for the entries old, ..., count - 1 of a row, p, and those up to them, q.
+ * The places rise. */
+static inline void add_pairs(const Py_ssize_t *restrict at, const double *restrict value, double d,
+                             long old, long count, double *restrict H, long ld) {
+    for (long p = old; p < count; p++) {
+        double scaled = d * value[p];
+        double *restrict column = H + at[p] * ld;
+        for (long q = 0; q <= p; q++) column[at[q]] += scaled * value[q];
+    }
+}
+
 /* exp(x) to about one unit in the last place, for x in [-745, 709]; larger and smaller x are
  * clipped to that range. Cody-Waite reduction x = k log 2 + r and a polynomial of degree 13. */
 static inline double fast_exp(double x) {

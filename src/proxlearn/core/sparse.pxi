@@ -20,12 +20,13 @@ cdef class Sparse(Data):
     cdef Py_ssize_t *place         # (k,): the number of a position within the live ones, or -1
     cdef Py_ssize_t *found
     cdef double *values
+    cdef double *means             # (k,)
 
     def __cinit__(self, data, rows, starts, Py_ssize_t m, bint intercept=False, center=None):
         cdef const double[::1] numbers = data
         cdef const int[::1] row_numbers = rows
         cdef const int[::1] first = starts
-        self.work = self.values = NULL
+        self.work = self.values = self.means = NULL
         self.place = self.found = NULL
         self.block = NULL
         self.blocks = self.block_room = self.listed = 0
@@ -47,6 +48,7 @@ cdef class Sparse(Data):
         free(self.place)
         free(self.found)
         free(self.values)
+        free(self.means)
 
     cdef double entries(self) noexcept nogil:
         return self.starts[self.n - self.intercept]
@@ -67,6 +69,7 @@ cdef class Sparse(Data):
         self.place = <Py_ssize_t *> resized(self.place, room, sizeof(Py_ssize_t))
         self.found = <Py_ssize_t *> resized(self.found, room, sizeof(Py_ssize_t))
         self.values = <double *> resized(self.values, room, sizeof(double))
+        self.means = <double *> resized(self.means, room, sizeof(double))
         return 0
 
     cdef void clear(self) noexcept nogil:
@@ -203,9 +206,7 @@ cdef class Sparse(Data):
     cdef int gram(
         self, double *D, Py_ssize_t *live, Py_ssize_t count, Py_ssize_t known, double *H, Py_ssize_t ld
     ) except -1 nogil:
-        cdef Py_ssize_t i, p, q, e, found, t
-        cdef double value
-        cdef double *column
+        cdef Py_ssize_t i, p, q, e, old, fresh, t
         cdef Block *block
         if count == known:
             return 0
@@ -221,21 +222,17 @@ cdef class Sparse(Data):
         for i in range(self.m):
             if (D != NULL and D[i] == 0.0) or (known > 0 and self.is_empty(i)):
                 continue
-            found = 0
+            old = fresh = 0
             for t in range(self.blocks):
                 block = &self.block[t]
                 for e in range(block.starts[i], block.starts[i + 1]):
                     p = self.place[block.positions[e]]
-                    if p < 0:
-                        continue
-                    self.found[found] = p
-                    self.values[found] = block.values[e]
-                    found += 1
-                    if p >= known:
-                        value = block.values[e] * (1.0 if D == NULL else D[i])
-                        column = H + p * ld
-                        for q in range(found):
-                            column[self.found[q]] += value * self.values[q]
+                    if p >= 0:
+                        self.found[old + fresh] = p
+                        self.values[old + fresh] = block.values[e]
+                        old += p < known
+                        fresh += p >= known
+            add_pairs(self.found, self.values, 1.0 if D == NULL else D[i], old, old + fresh, H, ld)
         if self.center != NULL or self.intercept:
             self.subtract_means(D, live, count, known, H, ld)
         mirror(H, ld, known, count)
@@ -245,9 +242,10 @@ cdef class Sparse(Data):
         self, double *D, Py_ssize_t *live, Py_ssize_t count, Py_ssize_t known, double *H, Py_ssize_t ld
     ) noexcept nogil:
         """Turn sums of products of raw columns into those of centred columns and the intercept."""
-        cdef Py_ssize_t p, q, j, i
+        cdef Py_ssize_t p, q, j, i, one = -1
         cdef double total = 0.0
-        cdef double *h = self.values
+        cdef double *sums = self.values
+        cdef double *means = self.means
         if D == NULL:
             total = self.m
             for i in range(self.m):
@@ -257,18 +255,14 @@ cdef class Sparse(Data):
             total = sum_of(D, self.m)
         for p in range(count):
             j = self.index[live[p]]
-            h[p] = total if self.is_ones(j) else self.column_dot(j, D)
-        for q in range(known, count):
-            j = self.index[live[q]]
-            for p in range(q + 1):
-                i = self.index[live[p]]
-                if self.is_ones(i) and self.is_ones(j):
-                    H[q * ld + p] = total
-                elif self.is_ones(j):
-                    H[q * ld + p] = h[p] - self.shift(i) * total
-                elif self.is_ones(i):
-                    H[q * ld + p] = h[q] - self.shift(j) * total
-                else:
-                    H[q * ld + p] += (
-                        self.shift(i) * self.shift(j) * total - self.shift(i) * h[q] - self.shift(j) * h[p]
-                    )
+            means[p] = self.shift(j)
+            sums[p] = total if self.is_ones(j) else self.column_dot(j, D)
+            if self.is_ones(j):
+                one = p
+        for q in range(known if self.center != NULL else count, count):
+            axpy(means[q] * total - sums[q], means, H + q * ld, q + 1)
+            axpy(-means[q], sums, H + q * ld, q + 1)
+        for p in range(count if one >= 0 else 0):
+            q = max(p, one)
+            if q >= known:
+                H[q * ld + min(p, one)] = sums[p] - means[p] * total

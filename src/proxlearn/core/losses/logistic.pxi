@@ -93,3 +93,12 @@ cdef class Logistic(Loss):
 
     cdef double dual_value(self, double scale) noexcept nogil:
         return entropy(self.s, self.t, scale, self.m) if 0.0 <= scale <= 1.0 else -INFINITY
+
+    cdef double best_constant(self) noexcept nogil:
+        """The logarithm of the odds."""
+        cdef double sums[2]
+        cdef Py_ssize_t i
+        sums[0] = sums[1] = 0.0
+        for i in range(self.m):
+            sums[self.b[i] > 0.0] += self.s[i]
+        return log(sums[1] / sums[0])

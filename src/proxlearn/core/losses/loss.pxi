@@ -92,6 +92,10 @@ cdef class Loss:
         """
         return 0.0
 
+    cdef double best_constant(self) noexcept nogil:
+        """The minimiser of f over equal predictions; NaN where it is not known in closed form."""
+        return NAN
+
     cdef double best_scale(self, double largest) noexcept nogil:
         """The multiple of u, between 0 and `largest`, at which the dual value is greatest."""
         return min(largest, 1.0)
