@@ -66,7 +66,7 @@ class LinearModel:
     def covered(self) -> bool:
         """True where the core can read A; it has no groups of several classes."""
         A = self.A.array
-        if "classes" in self.options and not isinstance(self.penalty, Separable):
+        if "classes" in self.options and not self.penalty.separable:
             return False
         return A is not None and (isinstance(A, np.ndarray) or A.nnz <= MOST_ENTRIES)
 

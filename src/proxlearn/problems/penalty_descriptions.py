@@ -34,9 +34,12 @@ class Separable:
     upper: Any = None
     """(B or 1, n or 1)"""
 
+    separable = True
     squares_only = False
     tasks = 1
     proximal = True
+    radius = None
+    at_most = False
 
     @property
     def batch(self) -> int:
@@ -152,9 +155,13 @@ class Grouped:
     tasks: int = 1
     """More than 1 where the groups are the rows of a matrix with so many columns."""
 
+    separable = False
     has_path = True
     squares_only = False
     proximal = False
+    uniform = None
+    radius = None
+    at_most = False
 
     @property
     def batch(self) -> int:
@@ -235,9 +242,11 @@ class OnSimplex:
     """(B,), of NumPy or PyTorch."""
     at_most: bool = False
 
+    separable = False
     has_path = False
     squares_only = True
     proximal = False
+    uniform = None
     tasks = 1
     lam: Any = None
 

@@ -23,7 +23,6 @@ from proxlearn.core.losses import LOSSES
 from proxlearn.core.starts import Start
 from proxlearn.problems.arrays import to_numpy
 from proxlearn.problems.description import LinearModel
-from proxlearn.problems.penalty_descriptions import OnSimplex, Separable
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.vectors import to_start
 from proxlearn.solving.named_starts import automatic_start, is_started
@@ -115,13 +114,13 @@ def _solve_one(
 def _solve_as_given(model: LinearModel, limits: Limits) -> Any:
     """Solve one problem without a `Glm`, if there is nothing to prepare; None where there is."""
     A, r = model.A, model.penalty
-    if isinstance(r, OnSimplex) and A.largest is not None:
+    if A.largest is None:
+        return None
+    if r.radius is not None:
         radius, b = float(r.radius[0]), model.b[0]
         return simplex.solve_as_given(A.values, A.largest, b, radius, r.at_most, limits)
-    if not isinstance(r, Separable) or A.largest is None or model.options:
-        return None
     kind, numbers, (m, n) = LOSSES[model.loss], r.uniform, A.shape
-    if numbers is None or is_started(model.loss, m, n):
+    if numbers is None or model.options or is_started(model.loss, m, n):
         return None
     s, b = 1.0 / m if kind.mean else 1.0, kind.prepare(model.b[0])
     return kernel.solve_as_given(
