@@ -119,3 +119,13 @@ def test_poissons_bound_is_its_value_at_balanced_means():
     loss.balance(state)
     assert abs(state.U.sum()) < 1e-12
     assert loss.bound(state) <= state.value
+
+
+def test_poissons_bound_is_finite_where_a_mean_is_far_below_its_count():
+    """A mean of 1e-22 beside a count of 1: their difference is -1 to the last digit."""
+    loss = Poisson(np.array([1.0, 2.0, 0.0]), np.ones(3))
+    state = loss.at(np.array([[-50.0, 0.0, -800.0]]))
+    q = np.exp(-50.0)
+    expected = (q - 1.0 + 50.0 * q) + (2.0 * np.log(2.0) - 1.0)
+    assert np.isfinite(loss.bound(state))
+    np.testing.assert_allclose(loss.bound(state), expected, rtol=1e-12)

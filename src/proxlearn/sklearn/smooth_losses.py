@@ -201,9 +201,11 @@ class Poisson:
     def bound(self, state: State) -> float:
         q = state.own[0]
         step = q - self.b
-        near = xlog1py(q, step / np.where(self.some, self.b, 1.0))  # q log(q / b) keeps its digits
-        terms = step - step * self.log_b - np.where(self.some, near, xlogy(q, q))
-        return float(self.s @ terms)
+        ratio = step / np.where(self.some, self.b, 1.0)
+        near = self.some & (np.abs(ratio) < 0.5)  # log(q / b) keeps its digits there
+        logs = np.log(np.maximum(q, np.finfo(float).tiny)) - self.log_b
+        logs = np.where(near, np.log1p(np.where(near, ratio, 0.0)), logs)
+        return float(self.s @ (step - step * self.log_b - q * logs))
 
 
 def _entropy(t: Array) -> Array:
