@@ -153,3 +153,8 @@ def test_training_on_a_folder_of_pictures(tmp_path, capsys):
     assert card["rule"]["kind"] == "banded"
     assert card["family"]["folder"] == str(tmp_path)
     assert "mine" in capsys.readouterr().out
+
+
+def test_a_blur_that_is_wider_than_the_picture_is_refused_at_once():
+    with pytest.raises(InputError, match="no larger: make its width smaller"):
+        deblur(np.full((40, 50), 0.5), gaussian_kernel(10.0))

@@ -84,6 +84,11 @@ def deblur(
         )
     channels = torch.from_numpy(np.atleast_3d(values)).permute(2, 0, 1).float().contiguous()
     psf = torch.as_tensor(kernel).float()
+    if psf.shape[0] > height or psf.shape[1] > width:
+        raise InputError(
+            f"the blur covers {psf.shape[0]} x {psf.shape[1]} pixels and the picture has "
+            f"{height} x {width}; expected a blur that is no larger: make its width smaller"
+        )
     grid = _larger((height, width), tuple(psf.shape))
     A = Blur(psf, grid)
     seen = continued(channels, A)
