@@ -297,3 +297,18 @@ def test_a_checkpoint_from_before_a_setting_existed_resumes(tmp_path):
     other = Training(FAMILY, replace(CONFIG, score="objective"), Ranks(), "cpu")
     with pytest.raises(InputError, match="another family or configuration"):
         snapshot.restore(other, out)
+
+
+def test_a_training_ends_where_validations_stand_still():
+    """With a learning rate of nearly 0 the first validation stays the best one."""
+    family = pl.families.GaussianLasso(m=10, n=20, nonzeros=2)
+    config = pl.TrainConfig(
+        steps=40, horizon=10, unroll=10, batch=4, validation=4, validate_every=2, lr=1e-30,
+        stop_after=3,
+    )  # fmt: skip
+    seen = []
+    learned = pl.train(family, config, watch=seen.append)
+    assert learned.card["status"] == "finished"
+    assert learned.card["training"]["steps"] == 8 == seen[-1].step
+    with pytest.raises(InputError, match="stop_after"):
+        pl.TrainConfig(stop_after=-1)

@@ -79,6 +79,8 @@ class TrainConfig:
     what stops a solve. 'objective': as in the paper's code, the mean of F at y."""
     validate_every: int = 10
     """Steps between validations; the best weights are kept."""
+    stop_after: int = 0
+    """Validations in a row without a better score after which the training ends; 0: none."""
     seed: int = 0
     """Seed of the initial weights and of all problems."""
 
@@ -96,6 +98,10 @@ class TrainConfig:
             if type(value) is not int or value < 1:
                 raise InputError(f"{name} is {value!r}; expected a whole number, at least 1")
         check_seed(self.seed)
+        if type(self.stop_after) is not int or self.stop_after < 0:
+            raise InputError(
+                f"stop_after is {self.stop_after!r}; expected a whole number, at least 0"
+            )
         if self.horizon % self.unroll:
             raise InputError(
                 f"horizon {self.horizon} is not a multiple of unroll {self.unroll}; make it one"

@@ -156,8 +156,18 @@ class Training:
             self.validate()
             self.recover()
         self.log.append({"step": self.step, "loss": self.loss, "validation": self.validation})
+        if self.config.stop_after and self.stale():
+            self.status = "finished"
         if self.bad_in_a_row >= PATIENCE:
             self.status = "diverged"
+
+    def stale(self) -> bool:
+        """Whether the last `stop_after` validations were no better than an earlier one."""
+        better = [entry["step"] for entry in self.log if entry["validation"] == self.best]
+        waited = self.step - better[0] >= self.config.stop_after * self.config.validate_every
+        # Only the first rank validates, and knows.
+        flag = self.ranks.mean(torch.tensor([float(self.ranks.first and waited)]).to(self.device))
+        return bool(flag[0] > 0)
 
     def segments(self) -> int:
         """How many segments of the horizon this step runs."""
