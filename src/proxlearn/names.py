@@ -139,8 +139,10 @@ EXPERIMENTS = (
     "lasso-large",
     "cifar10",
     "cross",
+    "photographs",
 )
-"""Experiments in the paper's order; `proxlearn.evaluation.experiments` has a file for each."""
+"""Experiments in the paper's order, then one that is not in it; each has a file of
+`proxlearn.evaluation.experiments`."""
 
 TRAINED = ("published-", "corrected-")
 """How the names of methods begin that only the experiments know, which check the rest of them."""

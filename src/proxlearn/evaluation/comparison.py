@@ -109,8 +109,9 @@ def optimum(
 ) -> Tensor:
     """F* of every instance, at most ``tol * F*`` too large, which is certified.
 
-    The compiled core computes it where it covers the problem, else FISTA with restart. Where a
-    problem has no certificate (see `solve`), the prox-gradient residual meets `tol`.
+    The compiled core computes it where it covers the problem, Douglas-Rachford's method where f has
+    a proximal operator, else FISTA with restart. Where a problem has no certificate (see `solve`),
+    the prox-gradient residual meets `tol`.
 
     Parameters
     ----------
@@ -140,7 +141,8 @@ def optimum(
             solution = solve(part, tol=tol, max_iter=max_iter)
         else:
             callback = _callback("optimum", watch, problem, first, None)
-            solution = solve(part, "fista-restart", tol=tol, max_iter=max_iter, callback=callback)
+            method = "auto" if part.f.has_proximal else "fista-restart"
+            solution = solve(part, method, tol=tol, max_iter=max_iter, callback=callback)
         if watch is not None:
             watch("optimum", min(first + BLOCK, problem.batch), problem.batch)
         missed += [first + i for i, s in enumerate(solution.status) if s != Status.SOLVED]

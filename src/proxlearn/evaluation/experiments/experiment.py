@@ -199,6 +199,8 @@ class Experiment:
     """Times are the point: parts are not taken over from other experiments."""
     levels: tuple[float, ...] = (1e-3, 1e-6)
     """Gaps to which the tables count."""
+    optimum_gap: float = 1e-12
+    """Relative gap to which F* is certified."""
 
     def scale(self, name: str) -> Scale:
         """The sizes of 'quick' or 'paper'."""

@@ -27,10 +27,8 @@ from proxlearn.names import SCALES
 from proxlearn.problems.problem import Problem
 from proxlearn.watch import Watch, portion
 
-TOL = 1e-12
-"""Relative gap to which F* is certified."""
 MOST = 100_000
-"""Iterations that this may take."""
+"""Iterations that F* may take."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +201,7 @@ class _Job:
     def card(self, given: Sequence[str] | None) -> dict[str, Any]:
         """What was run, for readers of the rows."""
         e = self.experiment
-        gaps = e.measure == "gap"
+        gaps, tol = e.measure == "gap", e.optimum_gap
         shown = list(self.chosen) if gaps else ["b1", "b2"]
         command = f"proxlearn reproduce {e.name} --scale {self.scale}"
         command += f" --seed {self.seed}" if self.seed else ""
@@ -236,7 +234,7 @@ class _Job:
                 *self._value_notes(),
                 *compared_methods.left_out(e, given, self.scale),
             ],
-            "optimum": f"float64, certified to a relative gap of {TOL:g}" if gaps else None,
+            "optimum": f"float64, certified to a relative gap of {tol:g}" if gaps else None,
             "y": e.y,
         }  # fmt: skip
 
@@ -289,13 +287,14 @@ class _Block:
 
     def optimum(self) -> tuple[dict[str, Any], Callable[[], Arrays]]:
         """Key and computation of F*, whatever the step: a value for each instance, (B,)."""
+        tol = self.job.experiment.optimum_gap
 
         def make() -> Arrays:
             problem = self.problem.to(torch.float64)
-            value = certified_optimum(problem, TOL, MOST, watch=self.job.part())
+            value = certified_optimum(problem, tol, MOST, watch=self.job.part())
             return {"value": value.cpu().numpy()}
 
-        return self.key(measure="optimum", tol=TOL, most=MOST), make
+        return self.key(measure="optimum", tol=tol, most=MOST), make
 
     def _told(self, name: str, most: int) -> Callable[[int], None] | None:
         watch = self.job.part()
