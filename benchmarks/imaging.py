@@ -1,38 +1,37 @@
 """What `auto` takes on photographs behind operators beside FISTA, with certified gaps.
 
-    python benchmarks/imaging.py --sizes 128 --seeds 1 --count 2
-    python benchmarks/imaging.py --markdown docs/benchmarks-imaging.md --json rows.json
-    python benchmarks/imaging.py --harder
+    python benchmarks/imaging.py --rows rows.jsonl --sizes 128 256
+    python benchmarks/imaging.py --rows rows.jsonl --harder
+    python benchmarks/imaging.py --rows rows.jsonl --part cost --sizes 256
+    python benchmarks/imaging.py --rows rows.jsonl --part pictures --sizes 128
 
 The photographs are the test pictures of BSDS500 (PROXLEARN_DATA or ../shared/data), which no
-training has seen. Every instance is solved alone, in float64, by the loop without polish, and
-recorded: the certified gap is computed at every iterate. Learned rules run with their safeguard.
-Iterations are counted until that gap, relative to the objective, is below 1e-2, 1e-3 and 1e-4.
-Then every instance is solved again to 1e-3 without recording, the methods in turn, and the
-processor time of the whole solve is taken, its certificate included. The time of an iteration is
-the processor time of 30 iterations without safeguard and certificate divided by 30, the least of
-five, the methods in turn.
+training has seen, one for each seed. Every instance is solved alone, in float64, by the loop
+without polish, to a certified relative gap of each level in turn; learned rules run with their
+safeguard. Times are processor times of whole solves, certificates included. Finished rows are read
+from the file, so that a run that was ended goes on where it stopped.
 
-`formula` is the rule `imaging-splitting` before its training: Douglas-Rachford with a gamma by
-hand. `--harder` has wider blurs, fewer samples and drawn pictures than the training. `--peers` adds
-an iteration of FISTA as pyproximal has it on the same operator; it needs pyproximal and pylops.
-Optimizers may be files of weights, such as an L2O-PA of `proxlearn train imaging --rule pa`.
+`untrained` is the learned rule as it is before its training: Douglas-Rachford with a step by a
+formula, and behind projections a step for each band of wavelets. `--harder` has wider blurs, fewer
+samples and drawn pictures than the trainings. `cost` is the time of an iteration without safeguard
+and certificate, alone and in batches. `pictures` follows the picture itself, with the loops of
+pyproximal and deepinv beside ours where they are installed: see `imaging_peers`.
 """
 
 import argparse
 import json
 import math
 import os
-import shlex
 import statistics
-import sys
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from imaging_peers import follow
+from torch import Tensor
 
 import proxlearn as pl
 from proxlearn.methods.checkpoint import Learned, build
@@ -40,8 +39,10 @@ from proxlearn.training import families
 
 LEVELS = (1e-2, 1e-3, 1e-4)
 OURS, THEIRS = "auto", "fista-restart"
-MOST = 1500
-ITERATIONS, REPEATS = 30, 5
+MOST = 2000
+"""Iterations after which a method is given up."""
+ITERATIONS, REPEATS = 30, 3
+BATCHES = (1, 4, 16)
 SEED = 3_000_017
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -52,199 +53,224 @@ HARDER = {
     "inpaint, fewer pixels": families.Inpaint(least_missing=0.8, most_missing=0.9),
     "tomography, fewer angles": families.Tomography(fewest_angles=8, most_angles=15),
     "deblur, drawn pictures": families.Deblur(),
+    "mri, drawn pictures": families.Mri(),
+    "inpaint, drawn pictures": families.Inpaint(),
     "tomography, drawn pictures": families.Tomography(),
 }
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A picture of a family behind its operator."""
+
+    name: str
+    size: int
+    seed: int
+    basis: str
+
+    @property
+    def family(self) -> families.Pictures:
+        """With its pictures, size and basis; the drawn sizes are those of the seed."""
+        family = {**PLAIN, **HARDER}[self.name]
+        folder = "" if "drawn" in self.name else "bsds500"
+        return replace(family, folder=folder, split="test", size=self.size, wavelet=self.basis)
+
+    def problem(self, count: int = 1) -> pl.Problem:
+        """The problem, or `count` of the same seed; its Lipschitz constant is known."""
+        problem = self.family.sample(count, SEED + self.seed).to(torch.float64)
+        problem.lipschitz()
+        return problem
+
+    def truth(self) -> Tensor:
+        """The picture itself, (size, size)."""
+        generator = torch.Generator().manual_seed(SEED + self.seed)
+        return self.family.fixed(generator).draw(generator)[2].double()
+
+    def optimizer(self, name: str) -> Any:
+        """The optimizer of a name, for which a file of weights will do."""
+        if name != "untrained":
+            return name
+        kind = "banded" if self.name.startswith("tomography") else "splitting"
+        return Learned(build({"kind": kind}))
+
+
+class Rows:
+    """Results in a file, one a line; what is there is not measured again."""
+
+    def __init__(self, file: Path | None):
+        self.file = file
+        lines = file.read_text().splitlines() if file is not None and file.exists() else []
+        self.found = [json.loads(line) for line in lines]
+
+    def get(self, make: Callable[[], dict[str, Any]], **key: Any) -> dict[str, Any]:
+        """The row with this key, made where it is not there."""
+        for row in self.found:
+            if all(row.get(name) == value for name, value in key.items()):
+                return row
+        row = {**key, **make()}
+        self.found.append(row)
+        if self.file is not None:
+            with self.file.open("a") as out:
+                out.write(json.dumps(row) + "\n")
+        return row
 
 
 def main() -> None:
     options = parsed()
     torch.set_num_threads(1)
-    rows: list[dict[str, Any]] = []
-    table = HARDER if options.harder else PLAIN
+    rows = Rows(options.rows)
+    run, header = PARTS[options.part]
+    print("\n".join(header))
     for size in options.sizes:
-        for name, family in table.items():
+        for name in HARDER if options.harder else PLAIN:
             if options.families and not name.startswith(tuple(options.families.split(","))):
                 continue
-            folder = "" if "drawn" in name else "bsds500"
-            family = replace(family, folder=folder, split="test", size=size, wavelet=options.basis)
-            found = [
-                instance(family, SEED + seed, i, options)
-                for seed in range(options.seeds)
-                for i in range(options.count)
-            ]
-            cost = per_iteration(family, options)
-            row = {"family": name, "size": size, "instances": found, "ms": cost}
-            rows.append(row)
-            print("\n".join(lines(row)), flush=True)
-            save(options, rows)
+            instances = [Instance(name, size, s, options.basis) for s in range(options.seeds)]
+            for line in run(instances, options, rows):
+                print(line, flush=True)
 
 
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--part", choices=PARTS, default="gaps")
     parser.add_argument("--sizes", type=int, nargs="+", default=[128, 256])
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--count", type=int, default=2, help="instances a seed")
     parser.add_argument("--families", default="", help="some of them, with commas")
     parser.add_argument("--basis", default="db4")
-    parser.add_argument("--optimizers", default=f"{OURS},formula,imaging,{THEIRS}")
-    parser.add_argument("--tol", type=float, default=LEVELS[-1], help="gap at which a run ends")
+    parser.add_argument("--optimizers", default=f"{OURS},untrained,{THEIRS}")
+    parser.add_argument("--levels", type=float, nargs="+", default=LEVELS)
     parser.add_argument("--harder", action="store_true")
-    parser.add_argument("--peers", action="store_true")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--rows", type=Path, help="a file of results, which is gone on with")
     if not os.environ.get("PROXLEARN_DATA") and (BESIDE / "bsds500").is_dir():
         os.environ["PROXLEARN_DATA"] = str(BESIDE)
     return parser.parse_args()
 
 
-def problem_of(family: families.Pictures, seed: int, i: int) -> pl.Problem:
-    """Instance i of a seed, alone."""
-    return family.sample(i + 1, seed).select(torch.tensor([i])).to(torch.float64)
+def gaps(instances: list[Instance], options: argparse.Namespace, rows: Rows) -> Iterable[str]:
+    """Iterations to each certified gap, and those to 1e-3 and their time relative to FISTA's."""
+    found: dict[str, dict[float, list[dict[str, Any]]]] = {}
+    for name in options.optimizers.split(","):
+        for eps in options.levels:
+            found.setdefault(name, {})[eps] = [
+                rows.get(lambda i=i, name=name, eps=eps: solved(i, name, eps), part="gaps",
+                         family=i.name, size=i.size, seed=i.seed, method=Path(name).stem, gap=eps)
+                for i in instances
+            ]  # fmt: skip
+    theirs = found.get(THEIRS, {}).get(LEVELS[1])
+    for name, levels in found.items():
+        counts = [
+            middle([r["iterations"] for r in levels[eps]]) if eps in levels else ""
+            for eps in LEVELS
+        ]
+        cells = [instances[0].name, str(instances[0].size), Path(name).stem, *counts]
+        if theirs is not None and name != THEIRS:
+            ours = levels[LEVELS[1]]
+            steps = [a["iterations"] / b["iterations"] for a, b in zip(ours, theirs, strict=True)]
+            times = [a["seconds"] / b["seconds"] for a, b in zip(ours, theirs, strict=True)]
+            failed = any(not r["solved"] for r in ours)
+            cells += [f"{statistics.median(steps):.2f}", "none" if failed else f"{max(steps):.2f}"]
+            cells += [f"{statistics.median(times):.2f}"]
+        else:
+            cells += [""] * 3
+        yield f"| {' | '.join(cells)} |"
 
 
-def optimizer(name: str) -> Any:
-    """The optimizer of a name; the rule `splitting` before any training under "formula"."""
-    return Learned(build({"kind": "splitting"})) if name == "formula" else name
+def solved(instance: Instance, name: str, eps: float) -> dict[str, Any]:
+    """A solve to a certified relative gap, at most `MOST` iterations."""
+    problem = instance.problem()
+    began = time.process_time()
+    solution = pl.solve(problem, instance.optimizer(name), tol=eps, max_iter=MOST, polish=False)
+    seconds = time.process_time() - began
+    count = int(solution.iterations[0])
+    return {"iterations": count, "seconds": seconds, "solved": solution.solved}
 
 
-def instance(
-    family: families.Pictures, seed: int, i: int, options: argparse.Namespace
-) -> dict[str, dict[str, Any]]:
-    """Iterations of each method to each level, None where `MOST` were not enough; its seconds."""
-    problem = problem_of(family, seed, i)
-    problem.lipschitz()
-    found = {}
-    for name in methods(family, options):
-        solution = pl.solve(
-            problem, optimizer(name), tol=options.tol, max_iter=MOST, polish=False, record=True
-        )
-        relative = (solution.history.gap / solution.history.objective.abs())[:, 0]
-        steps = [first_below(relative, eps) for eps in LEVELS]
-        began = time.process_time()
-        timed = pl.solve(problem, optimizer(name), tol=LEVELS[1], max_iter=MOST, polish=False)
-        seconds = time.process_time() - began
-        found[name] = {"steps": steps, "seconds": seconds, "solved": timed.solved}
-    return found
+def middle(counts: list[int]) -> str:
+    """The median."""
+    count = statistics.median(counts)
+    return f"over {MOST}" if count >= MOST else f"{count:.0f}"
 
 
-def methods(family: families.Pictures, options: argparse.Namespace) -> list[str]:
-    """The optimizers of a family: `formula` only where f has a proximal operator."""
-    chosen = options.optimizers.split(",")
-    closed = not isinstance(family, families.Tomography)
-    return [name for name in chosen if name != "formula" or closed]
+def cost(instances: list[Instance], options: argparse.Namespace, rows: Rows) -> Iterable[str]:
+    """Milliseconds an iteration and instance, alone and in batches; alone relative to FISTA."""
+    one = instances[0]
+    key = {"part": "cost", "family": one.name, "size": one.size}
+    names = options.optimizers.split(",")
+    found = {B: rows.get(lambda B=B: iterations(one, names, B), batch=B, **key) for B in BATCHES}
+    for name in names:
+        times = [found[B][name] for B in BATCHES]
+        cells = [one.name, str(one.size), Path(name).stem, *(f"{t:.2f}" for t in times)]
+        cells.append(f"{times[0] / found[1][THEIRS]:.2f}")
+        yield f"| {' | '.join(cells)} |"
 
 
-def first_below(gap: torch.Tensor, eps: float) -> int | None:
-    below = (gap <= eps).nonzero()
-    return int(below[0, 0]) if len(below) else None
-
-
-def per_iteration(family: families.Pictures, options: argparse.Namespace) -> dict[str, float]:
-    """Milliseconds of processor time an iteration of each method."""
-    problem = problem_of(family, SEED, 0)
-    problem.lipschitz()
-    runs: dict[str, Callable[[], Any]] = {
-        name: lambda name=name: pl.solve(
-            problem, optimizer(name), tol=0, max_iter=ITERATIONS, polish=False, safeguard=False
-        )
-        for name in methods(family, options)
-    }
-    if options.peers:
-        runs["pyproximal"] = pyproximal_run(problem)
-    best = dict.fromkeys(runs, math.inf)
+def iterations(instance: Instance, names: list[str], batch: int) -> dict[str, float]:
+    """Milliseconds of processor time an iteration and instance: the least, the methods in turn."""
+    problem = instance.problem(batch)
+    best = dict.fromkeys(names, math.inf)
     for _ in range(REPEATS):
-        for name, run in runs.items():
+        for name in names:
             began = time.process_time()
-            run()
+            pl.solve(
+                problem, instance.optimizer(name), tol=0, max_iter=ITERATIONS, polish=False,
+                safeguard=False,
+            )  # fmt: skip
             best[name] = min(best[name], time.process_time() - began)
-    return {name: 1000 * seconds / ITERATIONS for name, seconds in best.items()}
+    return {name: 1000 * seconds / ITERATIONS / batch for name, seconds in best.items()}
 
 
-def pyproximal_run(problem: pl.Problem) -> Callable[[], Any]:
-    """30 iterations of FISTA as pyproximal has it, on the same operator and step."""
-    import numpy as np
-    import pyproximal
-    from scipy.sparse.linalg import LinearOperator
+def pictures(instances: list[Instance], options: argparse.Namespace, rows: Rows) -> Iterable[str]:
+    """The first instance: time to F within 1e-3 of F*, and PSNR after a time."""
+    one = instances[0]
+    key = {"part": "pictures", "family": one.name, "size": one.size}
 
-    f, A = problem.f, problem.f.A
-    b = f.b[0].numpy()
+    def make() -> dict[str, Any]:
+        basis = one.family.fixed(torch.Generator().manual_seed(SEED + one.seed)).basis()
+        basis = basis.convert(torch.float64)
+        truth = one.truth()
+        names = [(Path(n).stem, one.optimizer(n)) for n in options.optimizers.split(",")]
+        return follow(one.problem(), dict(names), lambda x: psnr(basis.adjoint(x), truth))
 
-    def vector(product: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any], Any]:
-        return lambda x: product(torch.from_numpy(np.asarray(x, np.float64))[None])[0].numpy()
-
-    import pylops
-
-    linear = LinearOperator(A.shape, vector(A.forward), vector(A.adjoint), dtype=np.float64)
-    op = pylops.aslinearoperator(linear)
-    smooth = pyproximal.L2(Op=op, b=b)
-    penalty = pyproximal.L1(sigma=float(problem.r.lam[0]))
-    step = float(1 / problem.lipschitz()[0])
-    zero = np.zeros(problem.n)
-    return lambda: pyproximal.optimization.primal.ProximalGradient(
-        smooth, penalty, x0=zero, tau=step, niter=ITERATIONS, acceleration="fista", show=False
-    )
+    found = rows.get(make, **key)
+    for name, row in found["methods"].items():
+        cells = [one.name, str(one.size), name, *(str(c) for c in row)]
+        yield f"| {' | '.join(cells)} |"
 
 
-def ratios(row: dict[str, Any], name: str) -> tuple[list[float], list[float]]:
-    """Iterations and seconds to 1e-3 relative to FISTA with restart, instance by instance.
-
-    Where FISTA did not get there, `MOST` iterations and what they took are in its place: the ratio
-    is then too large.
-    """
-    steps, seconds = [], []
-    for found in row["instances"]:
-        ours, theirs = found[name], found[THEIRS]
-        if ours["steps"][1] is None:
-            steps.append(math.inf)
-            seconds.append(math.inf)
-            continue
-        steps.append(ours["steps"][1] / (theirs["steps"][1] or MOST))
-        seconds.append(ours["seconds"] / theirs["seconds"])
-    return steps, seconds
+def psnr(picture: Tensor, truth: Tensor) -> float:
+    """Of pictures with values from 0 to 1."""
+    return float(-10 * (picture.reshape(truth.shape) - truth).square().mean().log10())
 
 
-def lines(row: dict[str, Any]) -> list[str]:
-    """Markdown rows of a family and a size."""
-    out = []
-    for name in row["instances"][0]:
-        counts = []
-        for level in range(len(LEVELS)):
-            values = [found[name]["steps"][level] for found in row["instances"]]
-            middle = statistics.median(math.inf if v is None else v for v in values)
-            counts.append(f"over {MOST}" if middle == math.inf else f"{middle:.0f}")
-        cells = [row["family"], str(row["size"]), Path(name).stem, *counts]
-        cells += [f"{row['ms'][name]:.2f}", *summary(row, name)]
-        out.append(f"| {' | '.join(cells)} |")
-    if "pyproximal" in row["ms"]:
-        cells = [row["family"], str(row["size"]), "pyproximal", "", "", ""]
-        cells += [f"{row['ms']['pyproximal']:.2f}", "", "", ""]
-        out.append(f"| {' | '.join(cells)} |")
-    return out
-
-
-def summary(row: dict[str, Any], name: str) -> list[str]:
-    """Median and worst ratio of iterations to 1e-3, and the median ratio of times."""
-    if name == THEIRS or THEIRS not in row["instances"][0]:
-        return ["", "", ""]
-    steps, seconds = ratios(row, name)
-    values = (statistics.median(steps), max(steps), statistics.median(seconds))
-    return ["none" if v == math.inf else f"{v:.2f}" for v in values]
-
-
-HEADER = """| family | size | method | to 1e-2 | to 1e-3 | to 1e-4 | ms an iteration | iterations, \
-ratio | worst | time, ratio |
-|---|---|---|---|---|---|---|---|---|---|"""
-
-
-def save(options: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
-    command = shlex.join(["python", "benchmarks/imaging.py", *sys.argv[1:]])
-    if options.json:
-        options.json.write_text(json.dumps({"command": command, "rows": rows}, indent=1))
-    if options.markdown:
-        body = "\n".join(line for row in rows for line in lines(row))
-        options.markdown.write_text(f"`{command}`\n\n{HEADER}\n{body}\n")
+PARTS = {
+    "gaps": (
+        gaps,
+        (
+            "| family | size | method | to 1e-2 | to 1e-3 | to 1e-4 | iterations, ratio | worst | "
+            "time, ratio |",
+            "|---|---|---|---|---|---|---|---|---|",
+        ),
+    ),
+    "cost": (
+        cost,
+        (
+            "| family | size | method | "
+            + " | ".join(f"ms, batch of {B}" for B in BATCHES)
+            + " | alone, ratio |",
+            "|---|---|---|---|---|---|---|",
+        ),
+    ),
+    "pictures": (
+        pictures,
+        (
+            "| family | size | method | iterations | seconds | PSNR after 0.1 s | 0.3 s | 1 s | "
+            "optimum |",
+            "|---|---|---|---|---|---|---|---|---|",
+        ),
+    ),
+}
 
 
 if __name__ == "__main__":

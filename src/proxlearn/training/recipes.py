@@ -44,16 +44,17 @@ WIDE = TrainConfig(
 SPLITTING = TrainConfig.pictures(
     rule="splitting",
     loss="log-certified-gap",
-    floor=1e-4,
-    steps=130,
+    floor=3e-4,
+    steps=260,
     batch=4,
-    horizon=120,
-    unroll=120,
+    horizon=100,
+    unroll=100,
     warmup=0,
-    lr=5e-3,
+    lr=1e-2,
     score="certified-gap",
     validation_batches=6,
-    validate_every=13,
+    validate_every=26,
+    stop_after=2,
 )
 """For Douglas-Rachford: its steps are never expansive, so that backpropagation goes through all
 iterations at once. In segments of 20 the rule learns what pays off within 20 iterations, and the
