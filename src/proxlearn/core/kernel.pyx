@@ -46,7 +46,8 @@ cdef extern from "maths.h" nogil:
 
 
 cdef extern from "gram.h" nogil:
-    void gram_of_columns(double **column, double *D, long m, long known, long count, double *H, long ld) noexcept
+    long gram_room(long m, long count) noexcept
+    void gram_of_columns(double **column, double *D, long m, long known, long count, double *H, long ld, double *room) noexcept
 
 
 cdef double now() noexcept nogil:

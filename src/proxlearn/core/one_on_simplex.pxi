@@ -57,10 +57,12 @@ cdef class OneOnSimplex(SharedProblems):
         cdef double *H = <double *> P.H
         cdef double least = INFINITY, most = 0.0
         cdef double **column = <double **> resized(NULL, P.n, sizeof(double *))
+        cdef double *room = <double *> resized(NULL, gram_room(P.m, P.n), sizeof(double))
         for j in range(P.n):
             column[j] = <double *> P.columns + j * P.tall
-        gram_of_columns(column, NULL, P.m, 0, P.n, H, P.wide)
+        gram_of_columns(column, NULL, P.m, 0, P.n, H, P.wide, room)
         free(column)
+        free(room)
         mirror(H, P.wide, 0, P.n)
         for j in range(P.n):
             most = max(most, H[j * P.wide + j])

@@ -93,6 +93,7 @@ cdef struct Plain:
     Family family
     State state
     double *gram        # (n, wide)
+    double *block       # what gram.h copies
     double *own         # (wide,): q on the working set
     double *l1s         # (wide,), as the next four
     double *l2s
@@ -123,8 +124,8 @@ cdef double *piece(char **free_room, size_t count) noexcept nogil:
 cdef void *lay_out(Plain *p) noexcept nogil:
     """All memory of a solve in one piece, which the caller frees; NULL where there is none."""
     cdef size_t n = p.n, most = min(p.n, <Py_ssize_t> MOST_PLAIN), wide = (most + LANES - 1) // LANES * LANES, long_ = wide + LANES
-    cdef size_t cone = 2 * n + p.m if p.l1 == 0.0 else 0
-    cdef char *room = <char *> realloc(NULL, 8 * (15 * long_ + 5 * most + 8 + 3 * n + p.m + cone + 2 * most * wide) + n)
+    cdef size_t cone = 2 * n + p.m if p.l1 == 0.0 else 0, copied = gram_room(p.m, most)
+    cdef char *room = <char *> realloc(NULL, 8 * (15 * long_ + 5 * most + 8 + 3 * n + p.m + cone + 2 * most * wide + copied) + n)
     cdef char *at = room
     cdef State *s = &p.state
     if room == NULL:
@@ -140,7 +141,7 @@ cdef void *lay_out(Plain *p) noexcept nogil:
     p.u = piece(&at, p.m)
     if cone > 0:
         p.direction, p.slope, p.length = piece(&at, p.m), piece(&at, n), piece(&at, n)
-    s.L, p.gram = piece(&at, most * wide), piece(&at, most * wide)
+    s.L, p.gram, p.block = piece(&at, most * wide), piece(&at, most * wide), piece(&at, copied)
     p.inside = at
     memset(p.inside, 0, n)
     p.room = most
@@ -197,7 +198,7 @@ cdef void join_plain(Plain *p, Py_ssize_t count) noexcept nogil:
         p.inside[j] = 1
         p.member[i], p.column[i] = j, p.A + j * p.m
         memset(H + i * wide, 0, wide * sizeof(double))
-    gram_of_columns(p.column, NULL, p.m, k, total, H, wide)
+    gram_of_columns(p.column, NULL, p.m, k, total, H, wide, p.block)
     mirror(H, wide, k, total)
     for i in range(k, total):
         p.own[i] = p.state.c[i] = p.q[p.member[i]]
