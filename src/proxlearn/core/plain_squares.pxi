@@ -174,7 +174,7 @@ cdef Py_ssize_t choose_plain(Plain *p, const double *c) noexcept nogil:
     if p.k == 0 and count > 0:
         for j in range(count):
             strong += p.score[j] > (STRONG - 1.0) * p.l1
-        if p.n <= FEW_PLAIN or (p.n <= p.room and p.m >= p.n and strong >= MOST_COLUMNS * p.n):
+        if p.n <= FEW_PLAIN or (p.n <= p.room and p.m >= TALL * p.n and strong >= MOST_COLUMNS * p.n):
             for j in range(p.n):
                 p.picked[j] = j
             return p.n
