@@ -26,6 +26,7 @@
 #define GRAM_TILE 3
 #define GRAM_FEW 64
 #endif
+#define GRAM_ROWS_IN_PLACE 1024 /* rows of a block that is not copied */
 #define GRAM_LINE 8         /* numbers of a cache line */
 #define GRAM_ROWS 256       /* rows of a block at most: those of two tiles stay in the first cache, */
 #define GRAM_LEAST_ROWS 128 /* and at least, */
@@ -125,7 +126,7 @@ static inline void gram_copy(double *const *column, const double *D, long rows, 
 static inline void gram_of_columns(double *const *column, const double *D, long m, long known,
                                    long count, double *H, long ld, double *room) {
     int copies = count - known > GRAM_FEW;
-    long most = copies ? gram_rows(m, count) : m, apart = most + GRAM_LINE;
+    long most = copies ? gram_rows(m, count) : GRAM_ROWS_IN_PLACE, apart = most + GRAM_LINE;
     double *block = (double *)(((uintptr_t)room + 63) & ~(uintptr_t)63);
     for (long first = 0; first < m; first += most) {
         long rows = first + most < m ? most : m - first;
@@ -139,16 +140,16 @@ static inline void gram_of_columns(double *const *column, const double *D, long 
             long wide = count - q < GRAM_TILE ? count - q : GRAM_TILE;
             for (long t = 0; t < GRAM_TILE; t++) {
                 long j = q + (t < wide ? t : 0);
-                b[t] = copies ? block + j * apart : column[j];
+                b[t] = copies ? block + j * apart : column[j] + first;
             }
             for (long p = 0; p < q + wide; p += GRAM_TILE) {
                 long high = q + wide - p < GRAM_TILE ? q + wide - p : GRAM_TILE;
                 for (long s = 0; s < GRAM_TILE; s++) {
                     long j = p + (s < high ? s : 0);
-                    a[s] = copies ? block + j * apart : column[j];
+                    a[s] = copies ? block + j * apart : column[j] + first;
                 }
                 if (D && !copies)
-                    gram_tile(a, b, D, rows, out);
+                    gram_tile(a, b, D + first, rows, out);
                 else
                     gram_tile(a, b, NULL, rows, out);
                 for (long t = 0; t < wide; t++)
