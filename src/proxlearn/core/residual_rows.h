@@ -64,14 +64,14 @@ static inline void all_row_products(const double *A, long ld, long n, const doub
     for (long j = 0; j < n; j += GRAM_TILE)
         for (long t = 0; t < tasks; t += GRAM_TILE) {
             const double *a[GRAM_TILE], *b[GRAM_TILE];
-            double out[GRAM_TILE][GRAM_TILE];
+            double out[GRAM_TILE * GRAM_TILE];
             for (long s = 0; s < GRAM_TILE; s++) {
                 a[s] = A + (j + s < n ? j + s : j) * ld;
                 b[s] = R + (t + s < tasks ? t + s : t) * m;
             }
-            gram_tile(a, b, NULL, 0, m, out);
+            gram_tile(a, b, NULL, m, out);
             for (long s = 0; s < GRAM_TILE && j + s < n; s++)
-                for (long q = 0; q < GRAM_TILE && t + q < tasks; q++) c[(j + s) * tasks + t + q] = out[s][q];
+                for (long q = 0; q < GRAM_TILE && t + q < tasks; q++) c[(j + s) * tasks + t + q] = out[GRAM_TILE * q + s];
         }
 }
 
