@@ -379,6 +379,38 @@ def test_large_supports_of_sparse_columns(intercept, weighted, penalty):
     assert sparse.objective[0] == pytest.approx(dense.objective[0], rel=2e-9)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "huber", "poisson"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "penalty", [{}, {"l2": 1e-3}, {"lower": 0.0}, {"lower": -0.5, "upper": 0.5}]
+)
+def test_large_supports_of_sparse_columns_for_losses_that_are_not_quadratic(
+    loss, intercept, weighted, penalty
+):
+    """Sweeps over the columns solve the second-order models, and agree with the dense model."""
+    rng = np.random.default_rng(4)
+    A = scipy.sparse.random(400, 900, density=0.01, random_state=4, format="csc")
+    z = A @ rng.standard_normal(900)
+    b = {
+        "logistic": lambda: (z + 0.3 * rng.standard_normal(400) > 0).astype(float),
+        "huber": lambda: z + rng.standard_t(2, 400),
+        "poisson": lambda: rng.poisson(np.exp(z)).astype(float),
+    }[loss]()
+    size = 1.0 if loss == "huber" else 1 / 400
+    options = {
+        "l1": 0.03 * size, "intercept": intercept, **{k: v * size if k == "l2" else v for k, v in penalty.items()},
+        "sample_weight": size * rng.uniform(0.5, 2.0, 400) if weighted else None,
+        "options": {"delta": 0.7} if loss == "huber" else None,
+    }  # fmt: skip
+    sparse = solve_glm(describe(A, b, loss, **options), limits=Limits(1e-9))
+    dense = solve_glm(describe(A.toarray(), b, loss, **options), limits=Limits(1e-9))
+    support = (sparse.x[0, :900] != 0).nonzero()[0]
+    assert len(support) ** 2 > 8 * A[:, support].nnz
+    assert sparse.status.tolist() == dense.status.tolist() == [0]
+    assert sparse.objective[0] == pytest.approx(dense.objective[0], rel=2e-9)
+
+
 @pytest.mark.parametrize(
     "penalty", [{}, {"l2": 1e-3}, {"lower": 0.0}, {"lower": -0.5, "upper": 1.0}]
 )

@@ -1,7 +1,7 @@
 # Coordinate descent on the residual, for least squares.
 #
 # A sweep over the model of k columns costs k^2 multiplications, one over the columns themselves as
-# many as they have entries. Where large working sets have short columns, the model is never built:
+# many as they have entries. Where large working sets have short columns, the dense model is never built:
 # each block is minimised with the residual at hand, and the iterates are extrapolated. A kind of data
 # and penalty brings its sweep (sparse_descent.pxi, row_descent.pxi).
 
@@ -10,6 +10,7 @@ cdef enum:
     # and gravier at 0.02 lambda_max take 10% longer (benchmarks/everyday.py, 2026-11-18); sparse LASSO takes as long.
     HISTORY = 8
     ACTIVE_SWEEPS = 60 # Sweeps over the blocks off their kinks between two over all.
+    NEWTON_AFTER = 18  # Sweeps, with two extrapolations, before a Newton step on the blocks off their kinks.
     MOST_DESCENTS = 50 # Sweeps over all blocks before the model takes over.
 
 
@@ -33,6 +34,10 @@ cdef class Descent:
     cdef bint pays(self, Data A, Penalty r, Loss f) noexcept nogil:
         """True where a sweep over the columns costs less than one over a dense model of them."""
         return False
+
+    cdef double price(self, Data A) noexcept nogil:
+        """What a sweep over all blocks costs, in multiplications of a dense model."""
+        return 0.0
 
     cdef int prepare(self, Data A, Penalty r, Loss f) except -1 nogil:
         """Make room, and compute the curvatures."""
@@ -97,10 +102,15 @@ cdef class Descent:
             axpy(-total, H + b * k, self.mixed, k)
         return True
 
-    cdef int run(self, Data A, Penalty r, Loss f, double *v, double *z, double target, double until) except -1 nogil:
-        """Minimise over the working set until the violations are at most `target`."""
-        cdef Py_ssize_t rounds, sweep, b, count, blocks
-        cdef double worst
+    cdef double run(
+        self, Data A, Penalty r, Loss f, double *v, double *z, double target, double most, double until
+    ) except -1.0 nogil:
+        """Minimise over the working set until the violations are at most `target`, or `most` sweeps are done.
+
+        Returns what the sweeps cost, in multiplications of a dense model.
+        """
+        cdef Py_ssize_t rounds, sweep, b, count, blocks, products
+        cdef double worst, sweeps = 0.0
         self.prepare(A, r, f)
         self.settle(A, f, v, z)
         blocks = self.blocks(A)
@@ -108,8 +118,11 @@ cdef class Descent:
             for b in range(blocks):
                 self.order[b] = b
             worst = self.sweep(A, r, f, v, blocks)
+            sweeps += 1.0
             if worst <= target or now() >= until:
-                return 0
+                return sweeps * self.price(A)
+            if sweeps >= most:
+                break
             count = 0
             for b in range(blocks):
                 if self.may_move(A, r, v, b):
@@ -118,13 +131,20 @@ cdef class Descent:
             self.remember(0, A, v)
             for sweep in range(1, ACTIVE_SWEEPS + 1):
                 worst = self.sweep(A, r, f, v, count)
-                if worst <= 0.3 * target or now() >= until:
+                sweeps += <double> count / blocks
+                if worst <= target or sweeps >= most or now() >= until:
                     break
                 self.remember(sweep % (HISTORY + 1), A, v)
                 if sweep % (HISTORY + 1) == HISTORY:
                     self.extrapolate(A, r, f, v, z)
-        self.failed = True
-        return 0
+                if sweep == NEWTON_AFTER:
+                    products = self.newton_step(A, r, f, v, z, 0.3 * target)
+                    sweeps += products
+                    if products > 0:
+                        break
+        else:
+            self.failed = True
+        return sweeps * self.price(A)
 
     cdef Py_ssize_t blocks(self, Data A) noexcept nogil:
         """How many blocks the working set has."""
@@ -132,4 +152,8 @@ cdef class Descent:
 
     cdef int extrapolate(self, Data A, Penalty r, Loss f, double *v, double *z) except -1 nogil:
         """Go to the extrapolated point where F is less there than at v."""
+        return 0
+
+    cdef Py_ssize_t newton_step(self, Data A, Penalty r, Loss f, double *v, double *z, double target) except -1 nogil:
+        """A Newton step on the blocks off their kinks; returns its products with A and A^T, 0 where there is none."""
         return 0

@@ -21,6 +21,7 @@ cdef enum:
     # (benchmarks/everyday.py, 2026-11-18) 5.7 ms instead of 11.2. On wide data it took up to twice as long.
     TALL_BLOCK_GROWTH = 3
     MOST_IDLE_MODELS = 6 # Models in a row that do not halve the violations: rounding stands in the way.
+    MOST_STUCK = 2       # Working sets that sweeps do not solve, and nothing joins: models with a Hessian take over.
     MOST_MODELS = 50     # Models of a loss that is not quadratic, for one working set.
 
 
@@ -31,6 +32,10 @@ cdef enum:
 cdef double PART = 0.3
 cdef double PART_OF_VERY_WIDE = 0.1
 cdef double VERY_WIDE = 16.0
+
+# Sweeps over sparse columns give a model up after so many; the next one is about a better point.
+cdef double SWEEPS_OF_A_MODEL = 60.0
+cdef double DENSE_MODELS = 10.0  # With Hessians, a working set takes about so many models.
 
 cdef double REUSE = 0.2  # A Hessian serves again while its models reduce the violations to this part.
 
@@ -57,9 +62,19 @@ cdef class Loop(Certified):
     cdef double reached     # f at x where the last line search computed it, else 0
     cdef double damping     # the least curvature of a sample in a model, as a part of the largest one
     cdef Descent descent
+    cdef SecondOrder second_order  # the model of f on which sweeps over sparse columns work
+    cdef double swept       # what sweeps on one working set have cost, in multiplications of a dense model
+    cdef Py_ssize_t stuck   # working sets in a row whose sweeps ended before their target
+    cdef double *predicted  # (m,): predictions of such sweeps
 
     def __cinit__(self, *args, **kwargs):
+        if self.one_output and not self.f.quadratic:
+            self.second_order = SecondOrder(*self.f.kept)
+            self.predicted = <double *> resized(NULL, self.m, sizeof(double))
         self.descent = RowDescent() if self.A.tasks > 1 else SparseDescent()
+
+    def __dealloc__(self):
+        free(self.predicted)
 
     def solve(self, double tol, Py_ssize_t max_iter, double seconds=INFINITY, double anticipate=1.0):
         """Run until the gap is at most tol times the objective.
@@ -113,6 +128,8 @@ cdef class Loop(Certified):
                             self.gap = INFINITY
                             return SOLVED
                     self.evaluate()  # the loss was asked about other points
+                if self.stuck >= MOST_STUCK:
+                    self.descent.failed, self.stuck = True, 0
                 stalled = stalled + 1 if self.objective >= last else 0
                 if stalled >= 3:
                     return MAX_ITER
@@ -126,7 +143,7 @@ cdef class Loop(Certified):
         should end as soon as they can: violations e make a gap of about e r(x) / scale.
         """
         cdef double penalty
-        if not self.f.quadratic or (self.r.is_separable() and not self.descent.pays(self.A, self.r, self.f)):
+        if not self.descent.pays(self.A, self.r, self.f) and (self.r.is_separable() or not self.f.quadratic):
             return 0.1 * tol * self.scale
         penalty = self.r.value(self.A.index, self.v, self.A.k)
         return tol * self.scale * max(0.1, min(0.8 * self.objective / penalty, 5.0) if penalty > 0.0 else 0.1)
@@ -200,7 +217,7 @@ cdef class Loop(Certified):
             return 1.0
         if not self.r.is_separable():
             return TALL_BLOCK_GROWTH
-        return TALL_GROWTH if self.f.quadratic else 1.0
+        return TALL_GROWTH if self.f.quadratic or self.descent.pays(self.A, self.r, self.f) else 1.0
 
     cdef bint needs_most(self) noexcept nogil:
         """True where least squares with a separable penalty will have most columns in its solution."""
@@ -248,7 +265,7 @@ cdef class Loop(Certified):
                     self.live[k] = p
                     k += 1
             self.live_count = k
-            self.model.make_room(k)
+            self.model.make_room_for_hessian(k, self.known if self.f.quadratic else 0)
             if self.f.quadratic:
                 if self.known != k:
                     self.A.gram(NULL if self.f.unit_weights or self.A.has_gram() else self.f.s, self.live, k, self.known, self.model.H, self.model.ld)
@@ -257,12 +274,38 @@ cdef class Loop(Certified):
                 self.f.damped_curvature(self.damping, self.D)
                 self.A.gram(self.D, self.live, k, 0, self.model.H, self.model.ld)
                 self.model.forget_factor()
-            self.model.k = k
+        self.begin_model()
+        return 0
+
+    cdef int begin_model(self) except -1 nogil:
+        """Let the model's variables be the live positions, and stand where x is."""
+        cdef Py_ssize_t i, p
+        self.model.make_room(self.live_count)
+        self.model.k = self.live_count
         self.model.penalise(self.r, self.A.index, self.live, self.live_count)
         for i in range(self.live_count):
             p = self.live[i]
             self.model.w[i] = self.model.start[i] = self.v[p]
             self.model.c[i] = self.model.pull[i] = self.g[p]
+        return 0
+
+    cdef int sweep_model(self, double target, double until) except -1 nogil:
+        """Minimise the second-order model by sweeps over sparse columns; its Hessian is never formed."""
+        cdef Py_ssize_t p
+        cdef double k = self.A.k, dense
+        for p in range(self.A.k):
+            self.live[p] = p
+        self.live_count = self.A.k
+        self.begin_model()
+        self.model.forget_factor()
+        self.f.damped_curvature(self.damping, self.D)
+        self.second_order.take(self.z, self.f.u, self.D)
+        self.swept += self.descent.run(
+            self.A, self.r, self.second_order, self.model.w, self.predicted, target, SWEEPS_OF_A_MODEL, until
+        )
+        # What models with a Hessian cost: the Hessian itself, its factor, and some sweeps.
+        dense = self.A.working_entries() * self.A.working_entries() / self.m + FACTORISE * k * k * k + LEAST_SWEEPS * k * k
+        self.descent.failed |= self.swept > DENSE_MODELS * dense
         return 0
 
     cdef int improve(self, double target, double forcing, double until) except -1 nogil:
@@ -272,9 +315,9 @@ cdef class Loop(Certified):
         its violations are `forcing` times those at its start.
         """
         cdef Py_ssize_t t, p, i, idle = 0
-        cdef double worst, last = INFINITY, least = INFINITY
-        cdef bint again = False
-        self.reached = 0.0
+        cdef double worst = 0.0, last = INFINITY, least = INFINITY
+        cdef bint again = False, swept = False
+        self.reached = self.swept = 0.0
         for t in range(MOST_MODELS):
             worst = self.survey_working()
             if target < 0.0:
@@ -286,13 +329,18 @@ cdef class Loop(Certified):
             self.check_signals()
             self.correlated = False
             if self.f.quadratic and self.descent.pays(self.A, self.r, self.f):
-                self.descent.run(self.A, self.r, self.f, self.v, self.z, target, until)
+                self.descent.run(self.A, self.r, self.f, self.v, self.z, target, INFINITY, until)
                 for p in range(self.A.k):
                     self.x[self.A.index[p]] = self.v[p]
                 break
-            again = t > 0 and worst <= REUSE * last and self.covers()
-            self.build(again)
-            self.model.solve(target if self.f.quadratic else max(target, forcing * worst))
+            if self.one_output and self.descent.pays(self.A, self.r, self.f):
+                again, swept = False, True
+                self.sweep_model(max(0.3 * target, 0.3 * worst), until)
+            else:
+                again = t > 0 and not swept and worst <= REUSE * last and self.covers()
+                swept = False
+                self.build(again)
+                self.model.solve(target if self.f.quadratic else max(target, forcing * worst))
             last = worst
             if self.f.quadratic:
                 for i in range(self.live_count):
@@ -308,6 +356,7 @@ cdef class Loop(Certified):
             self.damping = 0.1 * self.damping if self.damping > LEAST_DAMPING else 0.0
             self.f.differentiate(self.z)
             self.A.correlate_working(self.f.u, self.g)
+        self.stuck = self.stuck + 1 if swept and worst > target else 0
         return 0
 
     cdef bint damp(self) noexcept nogil:

@@ -43,18 +43,26 @@ cdef class Model:
         free(self.step)
         free(self.product)
 
-    cdef int make_room(self, Py_ssize_t k) except -1 nogil:
-        """Room for k variables; H and the vectors keep their contents."""
+    cdef int make_room_for_hessian(self, Py_ssize_t k, Py_ssize_t known) except -1 nogil:
+        """Room for H of k variables, which keeps that of the first `known` ones."""
         cdef Py_ssize_t room, p
         cdef double *H
-        if k <= self.room:
+        if k <= self.ld:
             return 0
         room = max(32, k + k // 2)
         H = <double *> resized(NULL, room * room, sizeof(double))
-        for p in range(self.k):
-            memcpy(H + p * room, self.H + p * self.ld, self.k * sizeof(double))
+        for p in range(known):
+            memcpy(H + p * room, self.H + p * self.ld, known * sizeof(double))
         free(self.H)
         self.H, self.ld = H, room
+        return 0
+
+    cdef int make_room(self, Py_ssize_t k) except -1 nogil:
+        """Room for the vectors of k variables, which keep their contents."""
+        cdef Py_ssize_t room
+        if k <= self.room:
+            return 0
+        room = max(32, k + k // 2)
         self.w = <double *> resized(self.w, room, sizeof(double))
         self.c = <double *> resized(self.c, room, sizeof(double))
         self.start = <double *> resized(self.start, room, sizeof(double))

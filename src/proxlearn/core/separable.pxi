@@ -200,3 +200,17 @@ cdef class Separable(Penalty):
     @cython.final
     cdef bint at_kink(self, Py_ssize_t j, double x) noexcept nogil:
         return (x == 0.0 and self.l1[j] > 0) or x <= self.lower[j] or x >= self.upper[j]
+
+    @cython.final
+    cdef double slope_at(self, Py_ssize_t j, double x) noexcept nogil:
+        """The derivative of r_j at an x off its kinks."""
+        return self.l2[j] * x + (copysign(self.l1[j], x) if x != 0.0 else 0.0)
+
+    @cython.final
+    cdef void side(self, Py_ssize_t j, double x, double *low, double *high) noexcept nogil:
+        """The kinks between which x lies, where r_j has one formula."""
+        low[0], high[0] = self.lower[j], self.upper[j]
+        if self.l1[j] > 0.0 and x > 0.0:
+            low[0] = max(low[0], 0.0)
+        elif self.l1[j] > 0.0:
+            high[0] = min(high[0], 0.0)

@@ -57,9 +57,8 @@ cdef class Sparse(Data):
         cdef Py_ssize_t p
         cdef double total = 0.0
         for p in range(self.k):
-            if self.is_ones(self.index[p]):
-                return INFINITY
-            total += self.starts[self.index[p] + 1] - self.starts[self.index[p]]
+            if not self.is_ones(self.index[p]):
+                total += self.starts[self.index[p] + 1] - self.starts[self.index[p]]
         return total
 
     cdef bint is_ones(self, Py_ssize_t j) noexcept nogil:
