@@ -16,7 +16,7 @@ from proxlearn.problems.operators import (
     Dense,
     MatrixFree,
     Sparse,
-    dense,
+    dense_operator,
     linear_operator,
 )
 
@@ -114,7 +114,7 @@ def test_norm_is_computed_once_and_travels(name, monkeypatch):
     def forbidden(*args, **kwargs):
         raise AssertionError("the norm was computed again")
 
-    for module in (dense, linear_operator):
+    for module in (dense_operator, linear_operator):
         monkeypatch.setattr(module, "lanczos_norm", forbidden)
     monkeypatch.setattr(torch.linalg, "eigvalsh", forbidden)
     assert op.norm() is norm
