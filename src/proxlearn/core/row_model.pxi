@@ -32,18 +32,15 @@ cdef class RowModel(BlockModel):
                         <size_t> self.unit, <size_t> self.inverse, <size_t> self.schur, <size_t> self.along):
             free(<void *> <size_t> pointer)
 
+    cdef int make_room_for_hessian(self, Py_ssize_t k, Py_ssize_t known) except -1 nogil:
+        """H is that of the rows."""
+        return Model.make_room_for_hessian(self, k // self.tasks, known // self.tasks)
+
     cdef int make_room(self, Py_ssize_t k) except -1 nogil:
-        """Room for k variables; H is that of the rows."""
-        cdef Py_ssize_t rows = k // self.tasks, known = self.k // self.tasks, room, p
-        cdef double *H
+        cdef Py_ssize_t rows = k // self.tasks, room
         if rows <= self.row_room:
             return 0
-        room = max(32, rows + rows // 2)
-        H = <double *> resized(NULL, room * room, sizeof(double))
-        for p in range(known):
-            memcpy(H + p * room, self.H + p * self.ld, known * sizeof(double))
-        free(self.H)
-        self.H, self.ld, self.row_room = H, room, room
+        self.row_room = room = max(32, rows + rows // 2)
         self.level = <double *> resized(self.level, room, sizeof(double))
         self.active = <Py_ssize_t *> resized(self.active, room, sizeof(Py_ssize_t))
         self.w = <double *> resized(self.w, room * self.tasks, sizeof(double))
