@@ -1,0 +1,207 @@
+# Minimising F over the working set, by second-order models and a line search.
+
+cdef enum:
+    MOST_IDLE_MODELS = 6 # Models in a row that do not halve the violations: rounding stands in the way.
+    MOST_MODELS = 50     # Models of a loss that is not quadratic, for one working set.
+
+# Sweeps over sparse columns give a model up after so many; the next one is about a better point.
+cdef double SWEEPS_OF_A_MODEL = 60.0
+cdef double DENSE_MODELS = 10.0  # With Hessians, a working set takes about so many models.
+cdef double REUSE = 0.2  # A Hessian serves again while its models reduce the violations to this part.
+cdef double LEAST_DAMPING = 1e-6  # of the largest curvature, which w8a needs; the next tries have 100 times as much
+
+
+cdef class Improver(Certified):
+    """A point that moves on its working set."""
+
+    cdef double next_look   # when to look for Ctrl-C again
+    cdef double reached     # f at x where the last line search computed it, else 0
+    cdef double damping     # the least curvature of a sample in a model, as a part of the largest one
+    cdef Descent descent
+    cdef SecondOrder second_order  # the model of f on which sweeps over sparse columns work
+    cdef double swept       # what sweeps on one working set have cost, in multiplications of a dense model
+    cdef Py_ssize_t stuck   # working sets in a row whose sweeps ended before their target
+    cdef double *predicted  # (m,): predictions of such sweeps
+
+    def __cinit__(self, *args, **kwargs):
+        if self.one_output and not self.f.quadratic:
+            self.second_order = SecondOrder(*self.f.kept)
+            self.predicted = <double *> resized(NULL, self.m, sizeof(double))
+        self.descent = RowDescent() if self.A.tasks > 1 else SparseDescent()
+
+    def __dealloc__(self):
+        free(self.predicted)
+
+    cdef int check_signals(self) except -1 nogil:
+        """Let Ctrl-C end a long solve; looked at ten times a second."""
+        if now() > self.next_look:
+            with gil:
+                PyErr_CheckSignals()
+            self.next_look = now() + 0.1
+        return 0
+
+    cdef double survey_working(self) noexcept nogil:
+        """The largest violation on the working set; marks the positions that a model needs.
+
+        Those are the positions off their kinks and the violated ones; all of them where f is
+        quadratic, since the Gram matrix of the working set is kept.
+        """
+        if not self.f.quadratic:
+            return self.r.violations(self.A.index, self.v, self.g, self.A.k, self.needed)
+        memset(self.needed, 1, self.A.k)
+        return self.r.violations(self.A.index, self.v, self.g, self.A.k, NULL)
+
+    cdef bint covers(self) noexcept nogil:
+        """True where the last model has all positions that are needed now."""
+        cdef Py_ssize_t p, i, missing = 0
+        for p in range(self.A.k):
+            missing += self.needed[p]
+        for i in range(self.live_count):
+            missing -= self.needed[self.live[i]]
+        return missing == 0
+
+    cdef int build(self, bint again) except -1 nogil:
+        """Set up the model on the positions that are needed; `again` keeps the Hessian that is there."""
+        cdef Py_ssize_t p, i, k = 0
+        if not again:
+            for p in range(self.A.k):
+                if self.needed[p]:
+                    self.live[k] = p
+                    k += 1
+            self.live_count = k
+            self.model.make_room_for_hessian(k, self.known if self.f.quadratic else 0)
+            if self.f.quadratic:
+                if self.known != k:
+                    self.A.gram(NULL if self.f.unit_weights or self.A.has_gram() else self.f.s, self.live, k, self.known, self.model.H, self.model.ld)
+                self.known = k
+            else:
+                self.f.damped_curvature(self.damping, self.D)
+                self.A.gram(self.D, self.live, k, 0, self.model.H, self.model.ld)
+                self.model.forget_factor()
+        self.begin_model()
+        return 0
+
+    cdef int begin_model(self) except -1 nogil:
+        """Let the model's variables be the live positions, and stand where x is."""
+        cdef Py_ssize_t i, p
+        self.model.make_room(self.live_count)
+        self.model.k = self.live_count
+        self.model.penalise(self.r, self.A.index, self.live, self.live_count)
+        for i in range(self.live_count):
+            p = self.live[i]
+            self.model.w[i] = self.model.start[i] = self.v[p]
+            self.model.c[i] = self.model.pull[i] = self.g[p]
+        return 0
+
+    cdef int sweep_model(self, double target, double until) except -1 nogil:
+        """Minimise the second-order model by sweeps over sparse columns; its Hessian is never formed."""
+        cdef Py_ssize_t p
+        cdef double k = self.A.k, dense
+        for p in range(self.A.k):
+            self.live[p] = p
+        self.live_count = self.A.k
+        self.begin_model()
+        self.model.forget_factor()
+        self.f.damped_curvature(self.damping, self.D)
+        self.second_order.take(self.z, self.f.u, self.D)
+        self.swept += self.descent.run(
+            self.A, self.r, self.second_order, self.model.w, self.predicted, target, SWEEPS_OF_A_MODEL, until
+        )
+        # What models with a Hessian cost: the Hessian itself, its factor, and some sweeps.
+        dense = self.A.working_entries() * self.A.working_entries() / self.m + FACTORISE * k * k * k + LEAST_SWEEPS * k * k
+        self.descent.failed |= self.swept > DENSE_MODELS * dense
+        return 0
+
+    cdef int improve(self, double target, double forcing, double until) except -1 nogil:
+        """Minimise F over the working set until its violations are at most `target`.
+
+        A negative target is relative to the violations at the start. Each model is solved until
+        its violations are `forcing` times those at its start.
+        """
+        cdef Py_ssize_t t, p, i, idle = 0
+        cdef double worst = 0.0, last = INFINITY, least = INFINITY
+        cdef bint again = False, swept = False
+        self.reached = self.swept = 0.0
+        for t in range(MOST_MODELS):
+            worst = self.survey_working()
+            if target < 0.0:
+                target = -target * worst
+            idle = 0 if worst < 0.5 * least else idle + 1
+            least = min(least, worst)
+            if worst <= target or idle >= MOST_IDLE_MODELS or now() >= until:
+                break
+            self.check_signals()
+            self.correlated = False
+            if self.f.quadratic and self.descent.pays(self.A, self.r, self.f):
+                self.descent.run(self.A, self.r, self.f, self.v, self.z, target, INFINITY, until)
+                for p in range(self.A.k):
+                    self.x[self.A.index[p]] = self.v[p]
+                break
+            if self.one_output and self.descent.pays(self.A, self.r, self.f):
+                again, swept = False, True
+                self.sweep_model(max(0.3 * target, 0.3 * worst), until)
+            else:
+                again = t > 0 and not swept and worst <= REUSE * last and self.covers()
+                swept = False
+                self.build(again)
+                self.model.solve(target if self.f.quadratic else max(target, forcing * worst))
+            last = worst
+            if self.f.quadratic:
+                for i in range(self.live_count):
+                    p = self.live[i]
+                    self.v[p] = self.model.w[i]
+                    self.x[self.A.index[p]] = self.v[p]
+                break
+            if not self.line_search():
+                if not again and not self.damp():
+                    break
+                last, idle = 0.0, idle - 1  # another try with the Hessian of this point
+                continue
+            self.damping = 0.1 * self.damping if self.damping > LEAST_DAMPING else 0.0
+            self.f.differentiate(self.z)
+            self.A.correlate_working(self.f.u, self.g)
+        self.stuck = self.stuck + 1 if swept and worst > target else 0
+        return 0
+
+    cdef bint damp(self) noexcept nogil:
+        """Let the next models have more curvature; False where they have had the most.
+
+        A column whose samples are all classified with certainty has none, and the step becomes so
+        long that no part of it lowers F (w8a with an intercept and C = 1).
+        """
+        if not self.one_output or self.damping >= 1.0 or not self.model.slope() < 0.0:
+            return False
+        self.damping = max(LEAST_DAMPING, 100.0 * self.damping)
+        return True
+
+    cdef bint line_search(self) noexcept nogil:
+        """Go towards the model's minimiser as far as F falls; False where it does not."""
+        cdef Py_ssize_t i, p
+        cdef double slope = self.model.slope(), value, fell, part = 1.0, noise
+        cdef int halving
+        if not slope < 0.0:
+            return False
+        memset(self.d, 0, self.A.k * sizeof(double))
+        for i in range(self.live_count):
+            p = self.live[i]
+            self.d[p] = self.model.w[i] - self.v[p]
+        self.A.predict(self.d, self.dz)
+        part = self.f.longest_step(self.dz)
+        value = self.reached if self.reached > 0.0 else self.f.value(self.z, NULL, 0.0)
+        # A fall of F that rounding hides is taken for granted: the model is exact there.
+        noise = 1e-14 * fabs(value) if slope < -1e-11 * fabs(value) else INFINITY
+        for halving in range(40):
+            self.reached = self.f.value(self.z, self.dz, part)
+            fell = self.reached - value + self.model.penalty_change(part)
+            if fell <= 1e-3 * part * slope + noise:
+                break
+            part *= 0.5
+        else:
+            self.reached = 0.0
+            return False
+        for i in range(self.live_count):
+            p = self.live[i]
+            self.v[p] = self.model.w[i] if part == 1.0 else self.v[p] + part * self.d[p]
+            self.x[self.A.index[p]] = self.v[p]
+        axpy(part, self.dz, self.z, self.m)
+        return True
