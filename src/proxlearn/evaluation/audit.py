@@ -23,13 +23,13 @@ from proxlearn.errors import InputError
 from proxlearn.evaluation.competitors import named
 from proxlearn.evaluation.training_job import sized
 from proxlearn.methods.optimizers import Optimizer
+from proxlearn.methods.optimizers.optimizer import most_iterations, rule_of
 from proxlearn.methods.rules.differentiated import Differentiated
 from proxlearn.methods.rules.observed import Observed
-from proxlearn.methods.scheme import Coefficients, Scheme, View
+from proxlearn.methods.scheme import Coefficients, Rule, Scheme, View
 from proxlearn.problems.operators import Dense
 from proxlearn.problems.problem import Problem
 from proxlearn.solving.first_order import Progress
-from proxlearn.solving.loop_methods import most_iterations
 from proxlearn.solving.solution import Status
 from proxlearn.solving.solver import solve
 from proxlearn.training import families
@@ -94,7 +94,7 @@ class Case:
             return None  # labels have no unit, so that b cannot be scaled
         changes: dict[str, Any] = {"A": Dense(s * entries[0])}
         if f.scales_with_target:
-            changes["b"] = t * f.b  # type: ignore[attr-defined]
+            changes["b"] = t * f.b
         powers = {e.name: _POWERS[e.name] for e in fields(r) if e.name in _POWERS}  # type: ignore[arg-type]
         numbers = {name: s**i * t**j * getattr(r, name) for name, (i, j) in powers.items()}
         problem = self.problem.replaced(replace(f, **changes), replace(r, **numbers))  # type: ignore[type-var]
@@ -173,8 +173,8 @@ def measure(
     if watch is not None:
         watch(f"{name}, fixed point and convergence", len(rescaled), len(rescaled) + 2)
     seen = _Seen(case)
-    rule: Any = getattr(optimizer, "rule", None)
-    inside = hasattr(rule, "looks_at")
+    rule = rule_of(optimizer)
+    inside = isinstance(rule, Rule)
     shown = Scheme(Observed(rule, seen)) if inside else optimizer
     return Findings(
         drift=drift(case, optimizer, K),

@@ -11,9 +11,9 @@ from proxlearn.errors import InputError
 from proxlearn.methods import optimizers as registry
 from proxlearn.methods.checkpoint import Learned
 from proxlearn.methods.optimizers import Optimizer
+from proxlearn.methods.optimizers.optimizer import most_iterations
 from proxlearn.problems.problem import Problem, require_problem
 from proxlearn.solving.first_order import Progress
-from proxlearn.solving.loop_methods import most_iterations
 from proxlearn.solving.solution import Status
 from proxlearn.solving.solver import in_core, solve
 from proxlearn.watch import Watch, portion

@@ -10,7 +10,7 @@ at 0 one, at x.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -56,6 +56,7 @@ class View:
     """f evaluated where the rule asked for it (`Rule.looks_at`)."""
 
 
+@runtime_checkable
 class Rule(Protocol):
     """Chooses p, a, b, b1, b2. A frozen dataclass, or an nn.Module where there are weights."""
 

@@ -28,8 +28,7 @@ def linear_problem(
     model = LinearModel(loss, A, targets, r, options)
     batch = model.batch
     if batch > 1:
-        names = ("lam", "radius", "lam2", "weights", "l1_ratio", "l1_weights")
-        _check_batches(A, targets, {name: getattr(r, name, None) for name in names} | options)
+        _check_batches(A, targets, r.per_instance | options)
     plain = type(b) is np.ndarray
     single = batch == 1 and (b.ndim if plain else np.ndim(b)) == axes
     numpy = not A.from_tensors and (plain or not is_tensor(b))

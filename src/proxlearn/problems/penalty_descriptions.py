@@ -51,6 +51,11 @@ class Separable:
         return max(counts)
 
     @property
+    def per_instance(self) -> dict[str, Any]:
+        """Its numbers by name, each with an axis for the instances, or None."""
+        return {"lam": self.lam, "lam2": self.lam2, "weights": self.weights}
+
+    @property
     def nonnegative(self) -> bool:
         """True where every coordinate is bounded by 0 from below, and by nothing from above."""
         return self.upper is None and self.lower is not None and not np.any(to_numpy(self.lower))
@@ -166,8 +171,13 @@ class Grouped:
     @property
     def batch(self) -> int:
         """Number of instances, 1 where all instances of a problem share the penalty."""
-        parts = (self.lam, self.weights, self.l1_ratio, self.l1_weights)
-        return max([len(part) for part in parts if part is not None])
+        return max(len(part) for part in self.per_instance.values() if part is not None)
+
+    @property
+    def per_instance(self) -> dict[str, Any]:
+        """Its numbers by name, each with an axis for the instances, or None."""
+        names = ("lam", "weights", "l1_ratio", "l1_weights")
+        return {name: getattr(self, name) for name in names}
 
     def for_tasks(self, tasks: int) -> "Grouped | None":
         """The same for several tasks; None where the groups are not the rows of (n, T)."""
@@ -254,6 +264,11 @@ class OnSimplex:
     def batch(self) -> int:
         """Number of instances, 1 where all instances of a problem share the constraint."""
         return len(self.radius)
+
+    @property
+    def per_instance(self) -> dict[str, Any]:
+        """The radius, (B,)."""
+        return {"radius": self.radius}
 
     def numbers(self, n: int) -> dict[str, Any]:
         """What the core's `describe` takes for n coordinates."""

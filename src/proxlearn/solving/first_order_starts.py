@@ -14,12 +14,12 @@ from torch import Tensor
 from proxlearn.core.starts import MOST
 from proxlearn.methods import optimizers
 from proxlearn.methods.optimizers import Optimizer
+from proxlearn.methods.optimizers.optimizer import most_iterations
 from proxlearn.problems.certificates import length
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.tensors import as_tensor, start_point
 from proxlearn.solving.exact import solve_exactly
 from proxlearn.solving.first_order import iterate
-from proxlearn.solving.loop_methods import most_iterations
 from proxlearn.solving.solution import Solution, Status
 
 SINGLE = 1e-4

@@ -3,10 +3,10 @@
 from proxlearn import zoo
 from proxlearn.errors import InputError
 from proxlearn.methods.optimizers import Optimizer
+from proxlearn.methods.optimizers.optimizer import most_iterations, rule_of
 from proxlearn.methods.rules import Learnable
 from proxlearn.methods.rules.banded import bands_differ
 from proxlearn.problems.problem import Problem
-from proxlearn.solving.safeguard import rule_of
 
 
 def automatic_name(problem: Problem) -> str:
@@ -35,11 +35,6 @@ def check_layers(method: Optimizer, max_iter: int) -> None:
             f"this optimizer has {layers} layers and max_iter is {max_iter}; "
             f"set max_iter to at most {layers}"
         )
-
-
-def most_iterations(method: Optimizer) -> int | None:
-    """Layers of an unrolled method; None where there is no end."""
-    return getattr(method, "layers", None)
 
 
 def is_learned(method: Optimizer) -> bool:

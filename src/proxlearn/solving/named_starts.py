@@ -3,7 +3,7 @@
 from dataclasses import asdict, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -35,6 +35,14 @@ docs/starts.md has its table of 2026-11-18.
 """
 
 
+@runtime_checkable
+class Startable(Protocol):
+    """An optimizer that the compiled core may be able to begin with."""
+
+    def core_start(self) -> Start | None:
+        """The same method as a start of the core; None where the core cannot run it."""
+
+
 def find_start(optimizer: Any) -> Start | None:
     """Find the start that belongs to an optimizer; None where the core cannot run it.
 
@@ -57,8 +65,8 @@ def find_start(optimizer: Any) -> Start | None:
     True
     """
     if not isinstance(optimizer, str):
-        own = getattr(optimizer, "core_start", None)
-        return None if own is None or isinstance(optimizer, type) else own()
+        is_start = isinstance(optimizer, Startable) and not isinstance(optimizer, type)
+        return optimizer.core_start() if is_start else None
     if optimizer in CLASSIC:
         return CLASSIC[optimizer]
     known = optimizer.endswith(".safetensors") or zoo.has(optimizer)

@@ -20,13 +20,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from proxlearn.methods.rules import Fista
+from proxlearn.methods.optimizers.optimizer import most_iterations, rule_of
+from proxlearn.methods.rules import Fista, Learnable
 from proxlearn.methods.scheme import Scheme, State
 from proxlearn.problems.batch import SHARED, blend, finite
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import Evaluation
 
-WINDOW, RATE, SLOWEST = 10, 0.6, 0.95
+WINDOW, RATE, SLOWEST = Learnable.window, Learnable.rate, 0.95
 """Iterations of a window, the ratio of the merits at its end and beginning that a rule has to reach
 at first, and the largest ratio that is asked of it later."""
 STRETCH, GROWTH = 60, 3
@@ -88,7 +89,19 @@ class Safeguarded:
     @property
     def window(self) -> int:
         """Iterations between looks at the merit: as many as the rule asks for."""
-        return int(getattr(rule_of(self.inner), "window", WINDOW))
+        rule = rule_of(self.inner)
+        return rule.window if isinstance(rule, Learnable) else WINDOW
+
+    @property
+    def rate(self) -> float:
+        """Largest ratio of the merits at the end and the beginning of a window, at first."""
+        rule = rule_of(self.inner)
+        return rule.rate if isinstance(rule, Learnable) else RATE
+
+    def exhausted(self, k: int) -> bool:
+        """True where the learned method has no layer for iteration k."""
+        layers = most_iterations(self.inner)
+        return layers is not None and k >= layers
 
     def init(self, problem: Problem, x0: Tensor) -> SafeState:
         """The learned method first."""
@@ -109,13 +122,12 @@ class Safeguarded:
             mark=infinite,
             due=torch.full((B,), self.window, device=device),
             stretch=torch.full((B,), STRETCH, device=device),
-            needed=x0.new_full((B,), getattr(rule_of(self.inner), "rate", RATE)),
+            needed=x0.new_full((B,), self.rate),
         )
 
     def step(self, problem: Problem, state: SafeState) -> SafeState:
         """One iteration of the method of each instance, and a check of the merit if it is due."""
-        layers = getattr(self.inner, "layers", None)
-        if layers is not None and state.k >= layers and bool(state.trusted.any()):
+        if self.exhausted(state.k) and bool(state.trusted.any()):
             state = self._to_fista(problem, state, state.trusted)
         rule, fista, trusted = state.rule, state.fista, state.trusted
         if bool(trusted.all()):
@@ -208,8 +220,7 @@ class Safeguarded:
 
     def _to_rule(self, problem: Problem, s: SafeState, those: Tensor) -> SafeState:
         """The learned method again, from the best point, its memory kept where it is finite."""
-        layers = getattr(self.inner, "layers", None)
-        if layers is not None and s.k >= layers:
+        if self.exhausted(s.k):
             return replace(s, due=torch.where(those, s.k + s.stretch, s.due))
         healthy = finite(s.rule, len(s.x))
         fresh = _later(self.inner.init(problem, s.best), s.k)
@@ -217,11 +228,6 @@ class Safeguarded:
         again = _from(kept, s.best, s.k)
         rule = blend(those, again, _later(s.rule, s.k))
         return replace(s, rule=rule, trusted=s.trusted | those)
-
-
-def rule_of(method: Any) -> Any:
-    """The rule of a method that has one, or the method itself."""
-    return getattr(method, "rule", method)
 
 
 def looks(k: int) -> bool:

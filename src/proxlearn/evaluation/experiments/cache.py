@@ -1,6 +1,5 @@
 """Finished parts of experiments by content: the same settings, weights and code, the same key."""
 
-import ast
 import hashlib
 import json
 import zipfile
@@ -8,26 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import torch
 
 from proxlearn import __version__
-from proxlearn.evaluation.experiments import record
+from proxlearn.evaluation.experiments.dependencies import code_digest
 from proxlearn.evaluation.experiments.record import Arrays
 from proxlearn.files import replacing
-from proxlearn.methods import scheme
 from proxlearn.methods.checkpoint import Learned, describe, weights
-from proxlearn.methods.optimizers import Optimizer, optimizer
-from proxlearn.methods.rules import coefficient_network, lstm
-from proxlearn.problems import certificates, lanczos, operators, penalties, problem, smooth
-from proxlearn.solving import first_order
+from proxlearn.methods.optimizers import Optimizer
+from proxlearn.methods.optimizers.optimizer import rule_of
 
-TERMS = (lanczos, operators, penalties, problem, certificates, smooth)
-CORE = (*TERMS, scheme, first_order, record, optimizer, lstm, coefficient_network)
-"""What every number depends on. What an optimizer adds is in the module of its class or rule."""
+RUN = (f"{__package__}.record", "proxlearn.evaluation.comparison")
+"""What computes the parts: a run of an optimizer, and the optimum."""
 
 
 @dataclass
@@ -65,8 +59,7 @@ def _read(file: Path) -> Arrays | None:
 
 def fingerprint(optimizer: Optimizer) -> dict[str, str]:
     """What an optimizer is: its settings or weights, and the code of its class."""
-    rule = getattr(optimizer, "rule", optimizer)
-    code = source_digest(type(rule).__module__)
+    code = code_digest(type(rule_of(optimizer)).__module__)
     if not isinstance(optimizer, Learned):
         return {"optimizer": repr(optimizer), "code": code}
     content = hashlib.sha256(json.dumps(describe(optimizer.rule), sort_keys=True).encode())
@@ -77,32 +70,6 @@ def fingerprint(optimizer: Optimizer) -> dict[str, str]:
 
 @cache
 def core_digest() -> str:
-    """The version of the numbers: proxlearn, torch, and the code that every solve runs."""
-    parts = [__version__, str(torch.__version__), *(source_digest(m.__name__) for m in CORE)]
+    """The version of the numbers: proxlearn, torch, and the code that every part runs."""
+    parts = [__version__, str(torch.__version__), code_digest(*RUN)]
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()
-
-
-@cache
-def source_digest(module: str) -> str:
-    """A hash of a module's code, of all files of a package, in which comments do not count."""
-    import importlib
-
-    found: ModuleType = importlib.import_module(module)
-    assert found.__file__ is not None
-    file = Path(found.__file__)
-    files = sorted(file.parent.glob("*.py")) if file.name == "__init__.py" else [file]
-    text = "".join(_code(f.read_text(encoding="utf-8")) for f in files)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _code(text: str) -> str:
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):  # a statement that is only a string is a docstring
-            node.body = [  # type: ignore[attr-defined]
-                s
-                for s in body
-                if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
-            ]
-    return ast.dump(tree)

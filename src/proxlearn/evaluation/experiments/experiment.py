@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.evaluation.comparison import BLOCK
-from proxlearn.evaluation.experiments.cache import source_digest
+from proxlearn.evaluation.experiments.dependencies import code_digest
 from proxlearn.problems.operators import Dense
 from proxlearn.problems.problem import Problem
 from proxlearn.training.families import Family
@@ -96,9 +96,7 @@ class FromFamily(Problems):
         return self.family.build(*stacked).to(self.dtype)
 
     def key(self) -> str:
-        home = type(self.family).__module__
-        code = [source_digest(module) for module in (home, "proxlearn.training.families.family")]
-        return f"{self.family!r} {self.dtype} {' '.join(code)}"
+        return f"{self.family!r} {self.dtype} {code_digest(type(self.family).__module__)}"
 
 
 @dataclass(frozen=True)

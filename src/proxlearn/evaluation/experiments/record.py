@@ -11,8 +11,9 @@ from torch import Tensor
 
 from proxlearn.errors import InputError
 from proxlearn.methods.optimizers import Optimizer
+from proxlearn.methods.optimizers.optimizer import most_iterations, rule_of
 from proxlearn.methods.rules.observed import Observed
-from proxlearn.methods.scheme import Coefficients, Scheme, View
+from proxlearn.methods.scheme import Coefficients, Rule, Scheme, View
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.tensors import start_point
 from proxlearn.solving.first_order import Progress
@@ -73,8 +74,7 @@ def record_gap(
     An optimizer with a fixed number of layers ends there. Where all instances broke down before,
     the last row stands for the rest.
     """
-    layers = getattr(optimizer, "layers", None)
-    K = iterations if layers is None else min(iterations, layers)
+    K = min(iterations, most_iterations(optimizer) or iterations)
     problem.lipschitz()  # before the clock starts: it is remembered
     recorder = _Recorder(problem, optimizer.gradients, told)
     solve(problem, optimizer, tol=0, max_iter=K, callback=recorder, **BARE)
@@ -90,10 +90,10 @@ def record_gap(
 
 def record_bias(problem: Problem, optimizer: Any, iterations: int, told: Told = None) -> Arrays:
     """b1 and b2, their norms (K, B) at iterations 0, ..., K-1, and seconds (K,)."""
-    rule: Any = getattr(optimizer, "rule", None)
+    rule = rule_of(optimizer)
     seen: list[tuple[Tensor, Tensor]] = []
     seconds: list[float] = []
-    if not hasattr(rule, "looks_at"):
+    if not isinstance(rule, Rule):
         raise InputError("norms of b1 and b2 need a rule of the scheme, such as 'lasso-pba12'")
 
     def watch(progress: Progress) -> None:

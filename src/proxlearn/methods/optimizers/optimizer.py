@@ -1,7 +1,7 @@
 """What an optimizer is, and the state of those that follow a subgradient instead of the scheme."""
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -39,6 +39,34 @@ class Optimizer(Protocol):
 
     def step(self, problem: Problem, state: Any) -> Any:
         """The state after one more iteration."""
+
+
+@runtime_checkable
+class Layered(Optimizer, Protocol):
+    """An optimizer that may have an end: an unrolled network has weights for so many iterations."""
+
+    @property
+    def layers(self) -> int | None:
+        """The largest number of iterations; None where there is no end."""
+
+
+@runtime_checkable
+class Ruled(Optimizer, Protocol):
+    """An optimizer that a rule, or a network with weights, makes."""
+
+    @property
+    def rule(self) -> Any:
+        """What chooses the coefficients of the scheme, or writes the update itself."""
+
+
+def most_iterations(optimizer: Optimizer) -> int | None:
+    """The largest number of iterations of an optimizer; None where there is no end."""
+    return optimizer.layers if isinstance(optimizer, Layered) else None
+
+
+def rule_of(optimizer: Optimizer) -> Any:
+    """The rule of an optimizer that has one, or the optimizer itself."""
+    return optimizer.rule if isinstance(optimizer, Ruled) else optimizer
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import groupby
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -98,7 +98,7 @@ class BandedRule(LearnedRule):
     """
 
     Settings = BandedSettings
-    rate = 0.9
+    rate: ClassVar[float] = 0.9
     """What the certified gap has to fall to in ten iterations, or the safeguard takes over.
 
     Behind operators every first-order method is slow: FISTA with restart takes the gap to 0.6 to

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from proxlearn.methods.rules.learned_rule import LearnedRule
 from proxlearn.methods.rules.observed import Around
 from proxlearn.methods.scheme import Coefficients, Rule, View
 
@@ -32,11 +33,8 @@ class Differentiated(Around):
     generator: torch.Generator = field(default_factory=lambda: torch.Generator().manual_seed(0))
 
     def __post_init__(self) -> None:
-        settings = getattr(self.rule, "settings", None)
-        if getattr(settings, "detach_inputs", False):  # detached inputs would leave out a part of J
-            weights = self.rule.state_dict()  # type: ignore[attr-defined]
-            self.rule = type(self.rule)(replace(settings, detach_inputs=False))  # type: ignore[call-arg,type-var]
-            self.rule.load_state_dict(weights)  # type: ignore[attr-defined]
+        if isinstance(self.rule, LearnedRule):
+            self.rule = self.rule.differentiable()  # detached inputs would leave out a part of J
 
     def __call__(self, view: View, memory: Any) -> tuple[Coefficients, Any]:
         """What the rule chooses; with b = 1 and a look at y the Jacobian is measured."""

@@ -23,6 +23,11 @@ class Learnable(nn.Module, ABC):
 
     Settings: ClassVar[type[Any]]
 
+    window: ClassVar[int] = 10
+    """Iterations after which the safeguard looks whether the weights make progress."""
+    rate: ClassVar[float] = 0.6
+    """The certified gap has to fall to this part over a window, or FISTA takes over."""
+
     def __init__(self, settings: Any, generator: torch.Generator | None = None):
         super().__init__()
         self.settings = settings
@@ -58,6 +63,10 @@ class LearnedRule(Learnable):
     def optimizer(self) -> Scheme:
         """The scheme with this rule."""
         return Scheme(self)
+
+    def differentiable(self) -> "LearnedRule":
+        """The same rule with gradients through its inputs, for rules that detach them."""
+        return self
 
     @abstractmethod
     def init(self, problem: Problem, x0: Tensor) -> Any:

@@ -1,7 +1,7 @@
 """The paper's rule: a coordinate-wise LSTM that reads iterate and gradient."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -112,6 +112,12 @@ class RecurrentRule(LearnedRule):
     def gradients(self) -> int:
         """Two where both x_hat and y_hat, or a gradient at x, are needed."""
         return 2 if "b" in VARIANTS[self.settings.learns] or self.looks_at == "x" else 1
+
+    def differentiable(self) -> "RecurrentRule":
+        """The same weights with inputs that gradients pass through."""
+        rule = RecurrentRule(replace(self.settings, detach_inputs=False))
+        rule.load_state_dict(self.state_dict())
+        return rule
 
     def init(self, problem: Problem, x0: Tensor) -> Memory:
         """The LSTM's initial state, and the unit of p."""

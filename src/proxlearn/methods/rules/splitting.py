@@ -15,7 +15,7 @@ one on the data: that is learned. f is evaluated at v, whose residual is a dual 
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -98,7 +98,8 @@ class SplittingRule(Learnable):
     """
 
     Settings = SplittingSettings
-    window, rate = 40, 0.9
+    window: ClassVar[int] = 40
+    rate: ClassVar[float] = 0.9
     """The certified gap has to fall to this part in as many iterations, or FISTA takes over.
 
     The bound sometimes stands still for 10 or 20 iterations of a rule that converges.

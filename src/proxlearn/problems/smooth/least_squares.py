@@ -19,10 +19,6 @@ class LeastSquares(GLM):
 
     scales_with_target = True
 
-    @property
-    def batch(self) -> int:
-        return max(self.A.batch, self.b.shape[0])
-
     def lipschitz(self) -> Tensor:
         return self.A.norm() ** 2
 

@@ -27,15 +27,6 @@ class Logistic(GLM):
 
     has_labels = True
 
-    @property
-    def batch(self) -> int:
-        return max(self.A.batch, self.b.shape[0])
-
-    @property
-    def m(self) -> int:
-        """Number of samples."""
-        return self.A.shape[0]
-
     def lipschitz(self) -> Tensor:
         return self.A.norm() ** 2 / (4 if self.root is not None else 4 * self.m)
 

@@ -23,15 +23,6 @@ class Poisson(GLM):
 
     curvature_is_bounded = False
 
-    @property
-    def batch(self) -> int:
-        return max(self.A.batch, self.b.shape[0])
-
-    @property
-    def m(self) -> int:
-        """Number of samples."""
-        return self.A.shape[0]
-
     def lipschitz(self) -> Tensor:
         # No term exceeds R = m f(0). The largest root mu of mu - b log(mu/b) - b = R is the limit
         # of mu <- R + b + b log(mu/b), which falls towards it from 2 R + 4 b.

@@ -144,6 +144,8 @@ class GLM(Smooth):
     """f(x) = phi(A x) with an explicit loss phi: least squares, logistic, softmax."""
 
     A: Operator
+    b: Tensor
+    """The target, (B, m)."""
 
     def as_glm(self) -> "GLM":
         return self
@@ -155,6 +157,15 @@ class GLM(Smooth):
     @property
     def n(self) -> int:
         return self.A.shape[1]
+
+    @property
+    def m(self) -> int:
+        """Number of samples."""
+        return self.A.shape[0]
+
+    @property
+    def batch(self) -> int:
+        return max(self.A.batch, self.b.shape[0])
 
     @abstractmethod
     def loss(self, z: Tensor) -> Tensor:

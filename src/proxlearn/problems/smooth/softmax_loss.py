@@ -46,17 +46,8 @@ class Softmax(GLM):
         return LinearLoss("softmax", self.A, labels, {"classes": torch.tensor([self.classes])})
 
     @property
-    def batch(self) -> int:
-        return max(self.A.batch, self.b.shape[0])
-
-    @property
     def n(self) -> int:
         return self.classes * self.A.shape[1]
-
-    @property
-    def m(self) -> int:
-        """Number of samples."""
-        return self.A.shape[0]
 
     def lipschitz(self) -> Tensor:
         return self.A.norm() ** 2 / (2 if self.root is not None else 2 * self.m)
