@@ -83,7 +83,7 @@ def test_the_compiled_path_is_taken(monkeypatch):
     def refuse(*_):
         raise AssertionError("PyTorch's cell was used for float32 on the CPU")
 
-    monkeypatch.setattr(network.LstmCell, "apply", refuse)
+    monkeypatch.setattr(network, "lstm_cell", refuse)
     derivatives("pa", 1, 4, 3, torch.float32)
 
 

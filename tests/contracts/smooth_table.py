@@ -85,33 +85,6 @@ def softmax(classes):
     return build
 
 
-def roots(m: int) -> Tensor:
-    return torch.linspace(0.5, 1.5, m, dtype=torch.float64) / m**0.5
-
-
-def weighted_logistic(op, A):
-    b, root = labels(op.shape[0], 2), roots(op.shape[0])
-
-    def reference(i, x):
-        margins = (1 - 2 * b[i]) * (A[i] @ x) / root
-        losses = torch.logaddexp(margins, torch.zeros_like(margins))
-        return (root**2 * losses).sum()
-
-    return Row(Logistic(op, b.double(), root[None]), reference)
-
-
-def weighted_softmax(op, A):
-    y, root = labels(op.shape[0], 3), roots(op.shape[0])
-    one_hot = torch.stack([(y == c).double() for c in range(3)], 1)
-
-    def reference(i, x):
-        scores = A[i] @ x.reshape(3, -1).T / root[:, None]
-        losses = torch.nn.functional.cross_entropy(scores, y[i], reduction="none")
-        return (root**2 * losses).sum()
-
-    return Row(Softmax(op, one_hot, 3, root[None, None]), reference)
-
-
 GLMS = {
     "least-squares": least_squares,
     "huber": huber,
@@ -119,8 +92,6 @@ GLMS = {
     "poisson": poisson,
     "softmax-2": softmax(2),
     "softmax-4": softmax(4),
-    "weighted-logistic": weighted_logistic,
-    "weighted-softmax": weighted_softmax,
 }
 
 

@@ -15,49 +15,38 @@ class Logistic(GLM):
     """``f(x) = 1/m sum_i [log(1 + exp(z_i)) - b_i z_i]``, z = A x, b (B, m) in {0, 1}.
 
     The second derivative of the loss is at most 1/4, so L = ||A||^2 / (4 m).
-
-    With `root` the sum is weighted, ``sum_i root_i^2 [...]``, and the rows of A must have been
-    multiplied by `root`: then L = ||A||^2 / 4.
     """
 
     A: Operator
     b: Tensor
-    root: Tensor | None = None
-    """Square roots of the weights of the samples, (B, m) or (1, m), > 0; None for 1/m each."""
 
     has_labels = True
 
     def lipschitz(self) -> Tensor:
-        return self.A.norm() ** 2 / (4 if self.root is not None else 4 * self.m)
+        return self.A.norm() ** 2 / (4 * self.m)
 
-    def linear_loss(self) -> LinearLoss | None:
-        return LinearLoss("logistic", self.A, self.b) if self.root is None else None
+    def linear_loss(self) -> LinearLoss:
+        return LinearLoss("logistic", self.A, self.b)
 
     def loss(self, z: Tensor) -> Tensor:
         # log(1 + e^z) - b z for b in {0, 1} is softplus of the margin against the label: no
         # difference of large numbers at any margin. Above 40, where e^-40 is below the rounding,
         # it is the margin itself, and e^z must not overflow.
-        if self.root is None:
-            return softplus((1 - 2 * self.b) * z, threshold=40).mean(-1)
-        losses = softplus((1 - 2 * self.b) * (z / self.root), threshold=40)
-        return (self.root.square() * losses).sum(-1)
+        return softplus((1 - 2 * self.b) * z, threshold=40).mean(-1)
 
     def dloss(self, z: Tensor) -> Tensor:
         sign = 1 - 2 * self.b  # sigmoid(z) - b without cancellation for large margins
-        if self.root is None:
-            return sign * torch.sigmoid(sign * z) / self.m
-        return sign * torch.sigmoid(sign * (z / self.root)) * self.root
+        return sign * torch.sigmoid(sign * z) / self.m
 
     def _wrong(self, u: Tensor) -> Tensor:
         """The probability given to the wrong label, in [0, 1], from the dual point."""
-        return (1 - 2 * self.b) * (self.m * u if self.root is None else u / self.root)
+        return (1 - 2 * self.b) * (self.m * u)
 
     def loss_conjugate(self, u: Tensor) -> Tensor:
         q = self._wrong(u)
         entropy = torch.special.xlogy(q, q) + torch.special.xlogy(1 - q, 1 - q)
-        entropy = torch.where((q >= 0) & (q <= 1), entropy, torch.inf)
-        return entropy.mean(-1) if self.root is None else (self.root.square() * entropy).sum(-1)
+        return torch.where((q >= 0) & (q <= 1), entropy, torch.inf).mean(-1)
 
     def hessian_product(self, u: Tensor, v: Tensor) -> Tensor:
         q = self._wrong(u)
-        return q * (1 - q) * (v / self.m if self.root is None else v)
+        return q * (1 - q) * (v / self.m)

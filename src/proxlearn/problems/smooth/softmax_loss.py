@@ -19,16 +19,11 @@ class Softmax(GLM):
     x (B, C*d) is the weight matrix W (C, d) row by row, as scikit-learn's ``coef_``; z, u and
     the one-hot labels `b` are (B, C, m). The Hessian diag(p) - p p^T has norm at most 1/2, so
     L = ||A||^2 / (2 m).
-
-    With `root` the sum is weighted, ``sum_i root_i^2 [...]``, and the rows of A must have been
-    multiplied by `root`: then L = ||A||^2 / 2.
     """
 
     A: Operator
     b: Tensor
     classes: int = field(metadata=SHARED)
-    root: Tensor | None = None
-    """Square roots of the weights of the samples, (B, 1, m) or (1, 1, m), > 0; None for 1/m."""
 
     has_labels = True
 
@@ -40,7 +35,7 @@ class Softmax(GLM):
 
     def linear_loss(self) -> LinearLoss | None:
         whole = ((self.b == 0) | (self.b == 1)).all() and (self.b.sum(1) == 1).all()
-        if self.root is not None or not bool(whole):
+        if not bool(whole):
             return None
         labels = self.b.argmax(1).to(self.b.dtype)
         return LinearLoss("softmax", self.A, labels, {"classes": torch.tensor([self.classes])})
@@ -50,7 +45,7 @@ class Softmax(GLM):
         return self.classes * self.A.shape[1]
 
     def lipschitz(self) -> Tensor:
-        return self.A.norm() ** 2 / (2 if self.root is not None else 2 * self.m)
+        return self.A.norm() ** 2 / (2 * self.m)
 
     def predict(self, x: Tensor) -> Tensor:
         return self.A.forward(x.reshape(len(x), self.classes, -1))
@@ -65,22 +60,15 @@ class Softmax(GLM):
         return None  # none: dual points are differences of probability vectors
 
     def loss(self, z: Tensor) -> Tensor:
-        z = z if self.root is None else z / self.root
         # The label's score is subtracted before the logsumexp, where no cancellation is left.
-        return self._total(torch.logsumexp(z - (z * self.b).sum(1, keepdim=True), 1))
+        return torch.logsumexp(z - (z * self.b).sum(1, keepdim=True), 1).mean(-1)
 
     def dloss(self, z: Tensor) -> Tensor:
-        if self.root is None:
-            return (torch.softmax(z, 1) - self.b) / self.m
-        return (torch.softmax(z / self.root, 1) - self.b) * self.root
-
-    def _total(self, losses: Tensor) -> Tensor:
-        """The weighted sum over the samples of (B, m), (B,)."""
-        return losses.mean(-1) if self.root is None else (self.root[:, 0] ** 2 * losses).sum(-1)
+        return (torch.softmax(z, 1) - self.b) / self.m
 
     def _probabilities(self, u: Tensor) -> Tensor:
         """The probability vector over the classes for each sample, from the dual point."""
-        return self.b + (self.m * u if self.root is None else u / self.root)
+        return self.b + self.m * u
 
     def loss_conjugate(self, u: Tensor) -> Tensor:
         p = self._probabilities(u)
@@ -88,9 +76,8 @@ class Softmax(GLM):
         inside = (p >= -tolerance).all(1) & ((p.sum(1) - 1).abs() <= tolerance)
         p = p.clamp(min=0)
         entropy = torch.special.xlogy(p, p).sum(1)
-        return self._total(torch.where(inside, entropy, torch.inf))
+        return torch.where(inside, entropy, torch.inf).mean(-1)
 
     def hessian_product(self, u: Tensor, v: Tensor) -> Tensor:
         p = self._probabilities(u)
-        product = p * (v - (p * v).sum(1, keepdim=True))
-        return product / self.m if self.root is None else product
+        return p * (v - (p * v).sum(1, keepdim=True)) / self.m
