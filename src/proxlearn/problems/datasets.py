@@ -21,6 +21,7 @@ from torch import Tensor
 
 from proxlearn.errors import InputError
 from proxlearn.files import read_matrix, replacing
+from proxlearn.problems.pictures import grey, read_picture
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,13 @@ def cifar10(folder: str | Path | None = None, per_class: int = 500) -> tuple[Ten
     return rows.double() / 255, torch.from_numpy(labels[kept].astype(np.int64))
 
 
-GREY = (0.2125, 0.7154, 0.0721)
-"""Weights of red, green and blue (ITU-R 709)."""
+BSDS = "bsds500"
+"""The folder with the photographs of BSDS500."""
+GET_BSDS = (
+    "set PROXLEARN_DATA to a folder that holds it: the 200 .jpg files of BSDS500's test images, "
+    "from https://github.com/BIDS/BSDS500"
+)
+"""What to do where that folder is missing, for messages."""
 
 
 def bsds_patches(
@@ -115,47 +121,28 @@ def bsds_patches(
     left, is passed over. `folder` holds ``bsds500/*.jpg``, the paper's are the 200 test pictures;
     they are taken in the order of their names.
     """
-    by_hand = (
-        "set PROXLEARN_DATA to a folder that holds it: the 200 .jpg files of BSDS500's test "
-        "images, from https://github.com/BIDS/BSDS500"
-    )
-    pictures = sorted(_find("bsds500", folder, by_hand).glob("*.jpg"))
+    pictures = sorted(_find(BSDS, folder, GET_BSDS).glob("*.jpg"))
     if not pictures:
-        raise InputError(f"the folder bsds500 has no .jpg files; {by_hand}")
+        raise InputError(f"the folder {BSDS} has no .jpg files; {GET_BSDS}")
     drawn = count + count // 10 + 10  # some patches may have one shade only
     random = np.random.default_rng(seed)
     which, where = random.integers(len(pictures), size=drawn), random.random((drawn, 2))
     patches = np.empty((drawn, size, size))
     for i in np.unique(which):
-        grey = _grey(pictures[i], size)
+        picture = grey(read_picture(pictures[i]))
+        if min(picture.shape) < size:
+            raise InputError(
+                f"{pictures[i]} has {picture.shape} pixels; expected at least {size} by {size}"
+            )
         for j in np.flatnonzero(which == i):
-            top, left = (where[j] * (np.array(grey.shape) - size + 1)).astype(int)
-            patches[j] = grey[top : top + size, left : left + size]
+            top, left = (where[j] * (np.array(picture.shape) - size + 1)).astype(int)
+            patches[j] = picture[top : top + size, left : left + size]
     patches = patches[np.ptp(patches, (1, 2)) > 0][:count]
     if len(patches) < count:
-        raise InputError(f"{drawn - len(patches)} of {drawn} patches are of one shade; {by_hand}")
+        raise InputError(f"{drawn - len(patches)} of {drawn} patches are of one shade; {GET_BSDS}")
     low, high = patches.min((1, 2), keepdims=True), patches.max((1, 2), keepdims=True)
     flat = ((patches - low) / (high - low + 1e-3)).reshape(count, -1)
     return torch.from_numpy(flat - flat.mean(1, keepdims=True))
-
-
-def _grey(file: Path, size: int) -> np.ndarray:
-    """A picture in grey, (height, width) in [0, 1]."""
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError:
-        raise InputError(
-            "reading .jpg files needs Pillow, which is not installed; pip install pillow"
-        ) from None
-    try:
-        with Image.open(file, formats=["JPEG"]) as picture:
-            rgb = np.asarray(picture.convert("RGB"), dtype=np.float64) / 255
-    except (OSError, UnidentifiedImageError, Image.DecompressionBombError) as error:
-        raise InputError(f"{file} cannot be read as a picture ({error}); fetch it again") from None
-    if min(rgb.shape[:2]) < size:
-        raise InputError(f"{file} has {rgb.shape[:2]} pixels; expected at least {size} by {size}")
-    grey: np.ndarray = rgb @ np.array(GREY)
-    return grey
 
 
 def standardise(A: Tensor) -> Tensor:
@@ -183,13 +170,9 @@ def _load(source: _Source, folder: str | Path | None) -> tuple[Tensor, Tensor]:
 
 def picture_folder(name: str) -> Path:
     """A folder with pictures: that of this path, or "bsds500" where the data sets are."""
-    if Path(name).is_dir() or name != "bsds500":
+    if Path(name).is_dir() or name != BSDS:
         return Path(name)
-    by_hand = (
-        "set PROXLEARN_DATA to a folder that holds it: the 200 .jpg files of BSDS500's test "
-        "images, from https://github.com/BIDS/BSDS500"
-    )
-    return _find(name, None, by_hand)
+    return _find(name, None, GET_BSDS)
 
 
 def _find(name: str, folder: str | Path | None, by_hand: str) -> Path:
