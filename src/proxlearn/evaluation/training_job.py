@@ -44,7 +44,7 @@ def train_from_options(
     """
     chosen = sized(families.get(family), sizes)
     if data is not None:
-        chosen = replace(chosen, folder=data)  # type: ignore[type-var]
+        chosen = replace(chosen, folder=data)  # type: ignore[call-arg]
     given = {name: value for name, value in options.items() if value is not None}
     given["settings"] = dict(_pair(text) for text in settings)
     rule = given.get("rule", "compact")
@@ -72,7 +72,7 @@ def compare_trained(
 
 def sized(family: Family, texts: Sequence[str]) -> Family:
     """The family with some of its parameters changed, each given as NAME=VALUE."""
-    known = [f.name for f in fields(family)]  # type: ignore[arg-type]
+    known = [f.name for f in fields(family)]
     changes = dict(_pair(text) for text in texts)
     for name in changes:
         if name not in known:
@@ -81,7 +81,7 @@ def sized(family: Family, texts: Sequence[str]) -> Family:
             )
         if not isinstance(changes[name], (int, float)):
             raise InputError(f"parameter {name} is {changes[name]!r}; expected a number")
-    return replace(family, **changes) if changes else family  # type: ignore[type-var]
+    return replace(family, **changes) if changes else family
 
 
 def _pair(text: str) -> tuple[str, Any]:

@@ -121,7 +121,7 @@ def finish(run: "Training", out: Path | None, card: dict[str, Any]) -> Learned:
 
 def describe_family(family: Family) -> dict[str, Any]:
     """Name and parameters of a family, as a card holds them."""
-    return {"name": type(family).__name__, **asdict(family)}  # type: ignore[call-overload]
+    return {"name": type(family).__name__, **asdict(family)}
 
 
 def describe_config(config: TrainConfig) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Families of problems, and their names for the command line."""
 
+import re
+
 from proxlearn.errors import InputError, unknown
 from proxlearn.training.families.family import Family
 from proxlearn.training.families.gaussian import (
@@ -25,30 +27,48 @@ from proxlearn.training.families.median import WeightedMedian
 from proxlearn.training.families.smooth_families import GaussianLeastSquares, GaussianRidgeLogistic
 from proxlearn.training.families.wide import General, WideLasso, WideLogistic, WideSoftmax
 
-NAMES: dict[str, type[Family]] = {
-    "gaussian-lasso": GaussianLasso,
-    "gaussian-elastic-net": GaussianElasticNet,
-    "gaussian-group-lasso": GaussianGroupLasso,
-    "gaussian-nnls": GaussianNnls,
-    "gaussian-box": GaussianBox,
-    "gaussian-simplex": GaussianSimplex,
-    "gaussian-logistic": GaussianLogistic,
-    "gaussian-softmax": GaussianSoftmax,
-    "gaussian-least-squares": GaussianLeastSquares,
-    "gaussian-ridge-logistic": GaussianRidgeLogistic,
-    "weighted-median": WeightedMedian,
-    "wide-lasso": WideLasso,
-    "wide-logistic": WideLogistic,
-    "wide-softmax": WideSoftmax,
-    "general": General,
-    "deblur": Deblur,
-    "mri": Mri,
-    "inpaint": Inpaint,
-    "tomography": Tomography,
-    "imaging": Imaging,
-    "invertible": Invertible,
-}
+FAMILIES: tuple[type[Family], ...] = (
+    GaussianLasso,
+    GaussianElasticNet,
+    GaussianGroupLasso,
+    GaussianNnls,
+    GaussianBox,
+    GaussianSimplex,
+    GaussianLogistic,
+    GaussianSoftmax,
+    GaussianLeastSquares,
+    GaussianRidgeLogistic,
+    WeightedMedian,
+    WideLasso,
+    WideLogistic,
+    WideSoftmax,
+    General,
+    Deblur,
+    Mri,
+    Inpaint,
+    Tomography,
+    Imaging,
+    Invertible,
+)
+"""All families that have a name."""
+
+
+def _words(kind: str) -> str:
+    """The words of the name of a class in small letters, with hyphens between them."""
+    return re.sub("(?<!^)(?=[A-Z])", "-", kind).lower()
+
+
+NAMES = {_words(family.__name__): family for family in FAMILIES}
 """Classes by name; `proxlearn.names.FAMILIES` has the same names for the command line."""
+
+
+def name_of(kind: str) -> str:
+    """The name that a class of families has on the command line; its own if it has none.
+
+    >>> name_of("GaussianLasso")
+    'gaussian-lasso'
+    """
+    return _words(kind) if _words(kind) in NAMES else kind
 
 
 def get(family: str | Family) -> Family:
@@ -63,15 +83,6 @@ def get(family: str | Family) -> Family:
     if family not in NAMES:
         raise unknown("family", family, NAMES)
     return NAMES[family]()
-
-
-def name_of(kind: str) -> str:
-    """The name that a class of families has on the command line; its own if it has none.
-
-    >>> name_of("GaussianLasso")
-    'gaussian-lasso'
-    """
-    return next((name for name, known in NAMES.items() if known.__name__ == kind), kind)
 
 
 __all__ = [

@@ -1,6 +1,7 @@
 """A family: a distribution of problems."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import torch
@@ -12,13 +13,57 @@ from proxlearn.problems.problem import Problem
 
 Seed = torch.Generator | int
 
+LARGEST = 2**31
+"""No size of a family is larger: it would not fit into any memory."""
+LEAST, MOST = 1e-30, 1e30
+"""Range of a family's numbers: what float32, in which problems are drawn, can work with."""
+LIMITS = "limits"
+"""Key of the `Limits` of a parameter in the metadata of its field."""
 
+
+@dataclass(frozen=True)
+class Limits:
+    """The values that a parameter of a family may have."""
+
+    low: float
+    high: float
+    whole: bool
+
+    def check(self, family: "Family", name: str) -> None:
+        """Refuse the value of this parameter unless it is a number within the limits."""
+        value = getattr(family, name)
+        kind = hasattr(value, "__index__") if self.whole else isinstance(value, (int, float))
+        if not kind or isinstance(value, bool) or not self.low <= value <= self.high:
+            what = "a whole number" if self.whole else "a number"
+            raise InputError(
+                f"{name} of {type(family).__name__} is {value!r}; "
+                f"expected {what} from {self.low:.15g} to {self.high:.15g}"
+            )
+
+
+def whole(default: int, low: int = 1, high: int = LARGEST) -> Any:
+    """A parameter of a family that is a whole number, such as a size."""
+    return field(default=default, metadata={LIMITS: Limits(low, high, True)})
+
+
+def number(default: float, low: float = LEAST, high: float = MOST) -> Any:
+    """A parameter of a family that is a number, > 0 unless other limits are given."""
+    return field(default=default, metadata={LIMITS: Limits(low, high, False)})
+
+
+@dataclass(frozen=True)
 class Family(ABC):
     """A distribution of problems. Subclasses are frozen dataclasses.
 
-    Instances are drawn one after the other, so the first problems of a larger batch are those of
-    a smaller one; every draw comes from the generator, the global random state is untouched.
+    Parameters that are declared by `whole` or `number` are checked. Instances are drawn one after
+    the other, so the first problems of a larger batch are those of a smaller one. Every random
+    number comes from the generator, and the global random state is untouched.
     """
+
+    def __post_init__(self) -> None:
+        for parameter in fields(self):
+            if LIMITS in parameter.metadata:
+                parameter.metadata[LIMITS].check(self, parameter.name)
 
     @abstractmethod
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
@@ -53,36 +98,18 @@ class Family(ABC):
         return problem.to(**to) if to else problem
 
 
-LARGEST = 2**31
-"""No size of a family is larger: it would not fit into any memory."""
+class Union(Family):
+    """A family each of whose batches belongs to one of several families, which `fixed` draws."""
 
+    @abstractmethod
+    def fixed(self, generator: torch.Generator) -> Family:
+        """The family of one batch."""
 
-LEAST, MOST = 1e-30, 1e30
-"""Range of a family's numbers: what float32, in which problems are drawn, can work with."""
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
+        raise NotImplementedError("a batch is drawn from the family that `fixed` returns")
 
-
-def check_sizes(family: Family, low: int, high: int, *names: str) -> None:
-    """Refuses parameters of a family that are not whole numbers from `low` to `high`."""
-    for name in names:
-        value = getattr(family, name)
-        whole = hasattr(value, "__index__") and not isinstance(value, bool)
-        if not whole or not low <= value <= high:
-            raise InputError(
-                f"{name} of {type(family).__name__} is {value!r}; "
-                f"expected a whole number from {low} to {high}"
-            )
-
-
-def check_numbers(family: Family, low: float, high: float, *names: str) -> None:
-    """Refuses parameters of a family that are not numbers from `low` to `high`."""
-    for name in names:
-        value = getattr(family, name)
-        fine = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not fine or not low <= value <= high:
-            raise InputError(
-                f"{name} of {type(family).__name__} is {value!r}; "
-                f"expected a number from {low:g} to {high:g}"
-            )
+    def build(self, *data: Tensor) -> Problem:
+        raise NotImplementedError("a batch is built by the family that `fixed` returns")
 
 
 def randn(generator: torch.Generator, *shape: int) -> Tensor:

@@ -12,15 +12,13 @@ from proxlearn.problems.penalties import L1, Box, ElasticNet, GroupL1, NonNegati
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import LeastSquares, Logistic, Smooth, Softmax
 from proxlearn.training.families.family import (
-    LARGEST,
-    LEAST,
-    MOST,
     Family,
-    check_numbers,
-    check_sizes,
+    Limits,
+    number,
     randn,
     sparse_vector,
     unit_columns,
+    whole,
 )
 
 
@@ -28,15 +26,18 @@ from proxlearn.training.families.family import (
 class GaussianDesign(Family):
     """What these families share: a normal A, a sparse true x, and an l1 penalty."""
 
-    m: int = 250
-    n: int = 500
+    m: int = whole(250)
+    n: int = whole(500)
     nonzeros: int = 50
-    lam: float = 0.1
+    lam: float = number(0.1)
 
     def __post_init__(self) -> None:
-        check_sizes(self, 1, LARGEST, "m", "n")
-        check_sizes(self, 1, self.n, "nonzeros")
-        check_numbers(self, LEAST, MOST, "lam")
+        super().__post_init__()
+        Limits(1, self.parts(), True).check(self, "nonzeros")
+
+    def parts(self) -> int:
+        """The number of coordinates, or of groups of them, of which `nonzeros` are not 0."""
+        return self.n
 
     def truth(self, generator: torch.Generator) -> Tensor:
         """The x that b comes from."""
@@ -71,11 +72,7 @@ class GaussianLasso(GaussianDesign):
 class GaussianElasticNet(GaussianLasso):
     """The LASSO family with a quadratic term, lam2/2 ||x||^2."""
 
-    lam2: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_numbers(self, LEAST, MOST, "lam2")
+    lam2: float = number(0.1)
 
     def penalty(self, b: Tensor) -> Penalty:
         return ElasticNet(_full(b, self.lam), _full(b, self.lam2))
@@ -86,12 +83,13 @@ class GaussianGroupLasso(GaussianLasso):
     """Groups of `size` neighbours, `nonzeros` of the groups active."""
 
     nonzeros: int = 10
-    size: int = 5
+    size: int = whole(5)
+
+    def parts(self) -> int:
+        return self.n // self.size
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_sizes(self, 1, self.n, "size")
-        check_sizes(self, 1, self.n // self.size, "nonzeros")
         if self.n % self.size:
             raise InputError(
                 f"n of {type(self).__name__} is {self.n} and size is {self.size}; "
@@ -99,7 +97,7 @@ class GaussianGroupLasso(GaussianLasso):
             )
 
     def truth(self, generator: torch.Generator) -> Tensor:
-        groups = sparse_vector(generator, self.n // self.size, self.nonzeros)
+        groups = sparse_vector(generator, self.parts(), self.nonzeros)
         return (groups != 0).repeat_interleave(self.size) * randn(generator, self.n)
 
     def penalty(self, b: Tensor) -> Penalty:
@@ -110,13 +108,9 @@ class GaussianGroupLasso(GaussianLasso):
 class GaussianNnls(GaussianLasso):
     """Non-negative least squares with noise of relative size `noise`."""
 
-    m: int = 500
-    n: int = 250
-    noise: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_numbers(self, 0, MOST, "noise")
+    m: int = whole(500)
+    n: int = whole(250)
+    noise: float = number(0.1, 0)
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         A, b = super().draw(generator)
@@ -134,11 +128,7 @@ class GaussianNnls(GaussianLasso):
 class GaussianBox(GaussianNnls):
     """Least squares with x in [-bound, bound], which cuts off part of the true x."""
 
-    bound: float = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_numbers(self, LEAST, MOST, "bound")
+    bound: float = number(0.5)
 
     def truth(self, generator: torch.Generator) -> Tensor:
         return sparse_vector(generator, self.n, self.nonzeros)
@@ -166,8 +156,8 @@ class GaussianSimplex(GaussianNnls):
 class GaussianLogistic(GaussianDesign):
     """The paper's logistic regression: normal features, labels 1 where a^T x_true >= 0."""
 
-    m: int = 1000
-    n: int = 50
+    m: int = whole(1000)
+    n: int = whole(50)
     nonzeros: int = 20
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
@@ -182,15 +172,11 @@ class GaussianLogistic(GaussianDesign):
 class GaussianSoftmax(GaussianDesign):
     """Normal features, `classes` sparse true weight vectors, the label is the largest score."""
 
-    m: int = 500
-    n: int = 40
+    m: int = whole(500)
+    n: int = whole(40)
     nonzeros: int = 10
-    lam: float = 0.02
-    classes: int = 5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_sizes(self, 2, LARGEST, "classes")
+    lam: float = number(0.02)
+    classes: int = whole(5, 2)
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         A = randn(generator, self.m, self.n)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,13 +17,18 @@ from proxlearn.problems.penalties import L1
 from proxlearn.problems.pictures import load_split, phantom, piece
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import LeastSquares
-from proxlearn.training.families.family import Family, check_numbers, check_sizes, randn
+from proxlearn.training.families.family import Family, Union, number, randn, whole
 from proxlearn.training.families.wide import log_uniform
 
 SIZES = (48, 64)
 """Sizes among which `fixed` chooses where none is given."""
 WAVELETS = ("haar", "db2", "db4")
 """Wavelets among which `fixed` chooses where none is given."""
+
+
+def share(default: float) -> Any:
+    """A parameter that is a share of a size of the data."""
+    return number(default, 1e-9, 1e3)
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class Pictures(Family):
     `least_lam` and `most_lam`.
     """
 
-    size: int = 0
+    size: int = whole(0, 0, 4096)
     """Side of the pieces; 0 draws it for every batch from `SIZES`."""
     wavelet: str = ""
     """The basis, 4 levels; drawn for every batch where it is empty."""
@@ -43,16 +49,15 @@ class Pictures(Family):
     """A folder of pictures, or "bsds500"; where it is empty they are drawn (`phantom`)."""
     split: str = "train"
     """Which of the folder's pictures: train, validation or test."""
-    least_noise: float = 0.004
-    most_noise: float = 0.04
-    least_lam: float = 0.03
-    most_lam: float = 0.3
+    least_noise: float = share(0.004)
+    most_noise: float = share(0.04)
+    least_lam: float = share(0.03)
+    most_lam: float = share(0.3)
 
     def __post_init__(self) -> None:
-        check_sizes(self, 0, 4096, "size")
+        super().__post_init__()
         if self.size % 16:
             raise InputError(f"size is {self.size}; expected a multiple of 16, such as 64")
-        check_numbers(self, 1e-9, 1e3, "least_noise", "most_noise", "least_lam", "most_lam")
 
     def fixed(self, generator: torch.Generator) -> "Pictures":
         """The size and the wavelet of a batch, drawn where they are not given."""
@@ -134,8 +139,8 @@ class Deblur(Pictures):
 class Mri(Pictures):
     """Fourier data on random lines, dense near frequency 0, 1 in `least_speed` to `most_speed`."""
 
-    least_lam: float = 0.3
-    most_lam: float = 3.0
+    least_lam: float = share(0.3)
+    most_lam: float = share(3.0)
     least_speed: float = 2.0
     most_speed: float = 5.0
 
@@ -158,8 +163,8 @@ class Mri(Pictures):
 class Inpaint(Pictures):
     """Pixels of which a share between `least_missing` and `most_missing` was not seen."""
 
-    least_lam: float = 0.3
-    most_lam: float = 3.0
+    least_lam: float = share(0.3)
+    most_lam: float = share(3.0)
     least_missing: float = 0.3
     most_missing: float = 0.8
 
@@ -200,7 +205,7 @@ class Tomography(Pictures):
 
 
 @dataclass(frozen=True)
-class Imaging(Family):
+class Imaging(Union):
     """The union of the four families: each batch is of one of them."""
 
     size: int = 0
@@ -219,12 +224,6 @@ class Imaging(Family):
 
     def of_split(self, split: str) -> "Imaging":
         return replace(self, split=split)
-
-    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
-        raise NotImplementedError("a batch is drawn from the family that `fixed` returns")
-
-    def build(self, *data: Tensor) -> Problem:
-        raise NotImplementedError("a batch is built by the family that `fixed` returns")
 
 
 @dataclass(frozen=True)

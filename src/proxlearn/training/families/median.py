@@ -8,28 +8,16 @@ from torch import Tensor
 from proxlearn.problems.penalties import AbsoluteDeviation
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import NoSmooth
-from proxlearn.training.families.family import (
-    LARGEST,
-    LEAST,
-    MOST,
-    Family,
-    check_numbers,
-    check_sizes,
-    randn,
-)
+from proxlearn.training.families.family import Family, number, randn, whole
 
 
 @dataclass(frozen=True)
 class WeightedMedian(Family):
     """A weighted median of `k` points for each of n coordinates: normal points, uniform weights."""
 
-    n: int = 50
-    k: int = 5
-    scale: float = 10.0
-
-    def __post_init__(self) -> None:
-        check_sizes(self, 1, LARGEST, "n", "k")
-        check_numbers(self, LEAST, MOST, "scale")
+    n: int = whole(50)
+    k: int = whole(5)
+    scale: float = number(10.0)
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         centres = self.scale * randn(generator, self.n, self.k)

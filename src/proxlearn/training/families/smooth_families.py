@@ -10,31 +10,17 @@ from proxlearn.problems.operators import Dense
 from proxlearn.problems.penalties import Zero
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import Autograd, LeastSquares
-from proxlearn.training.families.family import (
-    LARGEST,
-    LEAST,
-    MOST,
-    Family,
-    check_numbers,
-    check_sizes,
-    randn,
-    unit_columns,
-)
+from proxlearn.training.families.family import Family, number, randn, unit_columns, whole
 
 
 @dataclass(frozen=True)
 class GaussianLeastSquares(Family):
     """A normal with columns of lengths between 1 and 1/spread, b = A x_true + noise."""
 
-    m: int = 100
-    n: int = 50
-    spread: float = 10.0
-    noise: float = 0.3
-
-    def __post_init__(self) -> None:
-        check_sizes(self, 1, LARGEST, "m", "n")
-        check_numbers(self, 1, MOST, "spread")
-        check_numbers(self, 0, MOST, "noise")
+    m: int = whole(100)
+    n: int = whole(50)
+    spread: float = number(10.0, 1)
+    noise: float = number(0.3, 0)
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         A = unit_columns(randn(generator, self.m, self.n)) * _lengths(self, generator)
@@ -54,17 +40,11 @@ class GaussianRidgeLogistic(Family):
     Labels are those of a^T x_true with a share of `flipped` ones.
     """
 
-    m: int = 200
-    n: int = 50
-    spread: float = 10.0
-    ridge: float = 1e-3
-    flipped: float = 0.1
-
-    def __post_init__(self) -> None:
-        check_sizes(self, 1, LARGEST, "m", "n")
-        check_numbers(self, 1, MOST, "spread")
-        check_numbers(self, LEAST, MOST, "ridge")
-        check_numbers(self, 0, 1, "flipped")
+    m: int = whole(200)
+    n: int = whole(50)
+    spread: float = number(10.0, 1)
+    ridge: float = number(1e-3)
+    flipped: float = number(0.1, 0, 1)
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         A = randn(generator, self.m, self.n) * _lengths(self, generator)

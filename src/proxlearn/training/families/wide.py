@@ -19,13 +19,14 @@ from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import LeastSquares, Logistic, Smooth, Softmax
 from proxlearn.training.families.family import (
     LARGEST,
-    LEAST,
     MOST,
     Family,
-    check_numbers,
-    check_sizes,
+    Limits,
+    Union,
+    number,
     randn,
     sparse_vector,
+    whole,
 )
 
 
@@ -72,29 +73,27 @@ def design(generator: torch.Generator, m: int, n: int) -> Tensor:
 class Wide(Family):
     """What the wide families share: sizes between two bounds, lam between two parts of lam_max."""
 
-    smallest: int = 30
+    smallest: int = whole(30)
     """Least number of columns."""
-    fewest: int = 30
+    fewest: int = whole(30)
     """Least number of rows."""
     rows: int = 1000
     columns: int = 1000
-    entries: int = 40_000
+    entries: int = whole(40_000)
     """Largest number of entries of A, which keeps a minibatch in memory and cache."""
-    lam_low: float = 0.01
+    lam_low: float = number(0.01)
     lam_high: float = 0.9
     """lam / lam_max is log-uniform between these."""
 
-    m: int = 0
-    n: int = 0
+    m: int = whole(0, 0)
+    n: int = whole(0, 0)
     """Size of the batch, drawn where it is 0."""
 
     def __post_init__(self) -> None:
-        check_sizes(self, 1, LARGEST, "smallest", "fewest", "entries")
-        check_sizes(self, self.fewest, LARGEST, "rows")
-        check_sizes(self, self.smallest, LARGEST, "columns")
-        check_sizes(self, 0, LARGEST, "m", "n")
-        check_numbers(self, LEAST, MOST, "lam_low")
-        check_numbers(self, self.lam_low, MOST, "lam_high")
+        super().__post_init__()
+        Limits(self.fewest, LARGEST, True).check(self, "rows")
+        Limits(self.smallest, LARGEST, True).check(self, "columns")
+        Limits(self.lam_low, MOST, False).check(self, "lam_high")
 
     def fixed(self, generator: torch.Generator) -> "Wide":
         """m and n log-uniform, below `entries` together."""
@@ -143,7 +142,7 @@ class WideLasso(Wide):
 class WideLogistic(Wide):
     """Logistic regression over all designs, from nearly separable to nearly random labels."""
 
-    lam_low: float = 0.003
+    lam_low: float = number(0.003)
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         A = design(generator, self.m, self.n)
@@ -162,15 +161,15 @@ class WideSoftmax(Wide):
     """Several classes over all designs; the number of classes is drawn with the size."""
 
     columns: int = 100
-    entries: int = 15_000
-    lam_low: float = 0.003
+    entries: int = whole(15_000)
+    lam_low: float = number(0.003)
     classes: int = 0
     """Number of classes, drawn where it is 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.classes != 0:
-            check_sizes(self, 2, LARGEST, "classes")
+            Limits(2, LARGEST, True).check(self, "classes")
 
     def fixed(self, generator: torch.Generator) -> "WideSoftmax":
         """Draw sizes, and between 3 and 10 classes."""
@@ -193,16 +192,10 @@ class WideSoftmax(Wide):
 
 
 @dataclass(frozen=True)
-class General(Family):
+class General(Union):
     """The union: a batch is LASSO (2 in 5), logistic (2 in 5) or softmax (1 in 5)."""
 
     def fixed(self, generator: torch.Generator) -> Family:
         """Draw the kind, then its size."""
         kinds = [WideLasso(), WideLasso(), WideLogistic(), WideLogistic(), WideSoftmax()]
         return kinds[int(uniform(generator, 0, len(kinds)))].fixed(generator)
-
-    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
-        raise NotImplementedError("a batch is drawn from the family that `fixed` returns")
-
-    def build(self, *data: Tensor) -> Problem:
-        raise NotImplementedError("a batch is built by the family that `fixed` returns")
