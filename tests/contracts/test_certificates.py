@@ -200,11 +200,11 @@ def test_one_sided_constraints_have_a_true_gap(name, engine):
 
 
 def test_the_direction_is_computed_once_for_an_A(monkeypatch):
-    from proxlearn.problems import interior
+    from proxlearn.core import dual_cone
 
     calls = []
-    slow = interior.hull_weights
-    monkeypatch.setattr(interior, "hull_weights", lambda C: calls.append(1) or slow(C))
+    slow = dual_cone.hull_weights
+    monkeypatch.setattr(dual_cone, "hull_weights", lambda C: calls.append(1) or slow(C))
     prepared = pl.prepare(A)
     for target in (b, 2 * b, b[::-1].copy()):
         assert solve(pl.nnls(prepared, target), engine="torch").gap.isfinite().all()

@@ -47,28 +47,6 @@ def test_dot_product_identity(name):
     torch.testing.assert_close(left, right, **CLOSE)
 
 
-@over_rows
-def test_gathered_columns_are_those_of_the_matrix(name):
-    op, A = ROWS[name]()
-    index = torch.tensor([[4, 0, 1], [2, 2, 0], [3, 1, 4]])
-    found = op.gather(index)
-    if name in ("linear-operator", "tensor-product"):
-        assert found is None
-        return
-    for i in range(3):
-        torch.testing.assert_close(found[i], A[i if len(A) > 1 else 0][:, index[i]].mT)
-
-
-@over_rows
-def test_column_norms_are_those_of_the_matrix(name):
-    op, A = ROWS[name]()
-    norms = op.column_norms()
-    if name in ("linear-operator", "tensor-product"):
-        assert norms is None
-        return
-    torch.testing.assert_close(norms, A.square().sum(1).sqrt(), **CLOSE)
-
-
 @pytest.mark.parametrize("name", sorted(set(ROWS) - {"linear-operator"}))
 def test_products_are_differentiable(name):
     # A NumPy object cannot be; everything else must, for training through the iterations.

@@ -219,13 +219,15 @@ class Grouped:
 
     def lam_max(self, c: npt.NDArray[np.float64], i: int) -> float:
         """The smallest lam for which 0 is optimal in instance i, where -df/dx at 0 is c (n,)."""
-        numbers = self.at_one().numbers(len(c))
-        level, l1 = _row(numbers["level"], i), numbers.get("l1")
         c = np.where(self.free(len(c), i), 0.0, c)
-        if l1 is None:
-            return float(np.max(self.layout.lengths(c)[level > 0] / level[level > 0], initial=0.0))
-        rows = np.ascontiguousarray(_row(l1, i)), np.ascontiguousarray(level)
-        return float(1.0 / self.layout.compiled(len(c), rows).largest_scale(c)) if c.any() else 0.0
+        return 1.0 / self.at_one().largest_scale(c, i)
+
+    def largest_scale(self, c: npt.NDArray[np.float64], i: int) -> float:
+        """The largest s for which r* is finite at s c (n,) in instance i; infinite where c is 0."""
+        numbers = self.numbers(len(c))
+        level = np.ascontiguousarray(_row(numbers["level"], i))
+        l1 = np.ascontiguousarray(_row(numbers["l1"], i)) if "l1" in numbers else np.zeros(len(c))
+        return float(self.layout.compiled(len(c), (l1, level)).largest_scale(c))
 
     def term(self) -> "Penalty":
         """The same as an object of PyTorch."""

@@ -71,12 +71,6 @@ class Dense(Operator):
         moved._take_over(self, dtype, device)
         return moved
 
-    def gather(self, index: Tensor) -> Tensor:
-        if self.A.ndim == 2:
-            return self.A.T[index]
-        where = index[:, None, :].expand(-1, self.shape[0], -1)
-        return self.A.gather(2, where).mT
-
     def array(self) -> Any:
         return self.A.detach().numpy() if self.device.type == "cpu" else None
 
@@ -94,12 +88,6 @@ class Dense(Operator):
 
     def numbers(self) -> list[Tensor]:
         return [self.A if self.A.ndim == 3 else self.A[None]]
-
-    def column_norms(self) -> Tensor:
-        # Divided by each column's largest entry: squares stay in the range of the dtype.
-        scale = positive(self.A.abs().amax(-2, keepdim=True))
-        norms: Tensor = (self.A / scale).norm(dim=-2) * scale[..., 0, :]
-        return norms.reshape(self.batch, -1)
 
 
 class _BatchProduct(torch.autograd.Function):

@@ -119,14 +119,6 @@ class Operator(ABC):
         """
         return None
 
-    def gather(self, index: Tensor) -> Tensor | None:
-        """The columns `index` (B, k) of every instance, (B, k, m); None where they are not kept."""
-        return None
-
-    def column_norms(self) -> Tensor | None:
-        """||a_j||, (batch, n); None where columns are not kept."""
-        return None
-
     @property
     def explicit(self) -> bool:
         """True where the entries of A are kept, so that methods can pick columns."""

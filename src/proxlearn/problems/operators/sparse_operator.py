@@ -8,7 +8,6 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
-from proxlearn.problems.lanczos import positive
 from proxlearn.problems.operators.linear_operator import Operator
 from proxlearn.problems.powers import times_power
 
@@ -36,30 +35,6 @@ class Sparse(Operator):
     @property
     def entries(self) -> int:
         return self.A.values().numel()
-
-    def gather(self, index: Tensor) -> Tensor:
-        flat = index.reshape(-1)
-        row, where = self._entries_of(flat)
-        columns = torch.zeros(len(flat), self.shape[0], dtype=self.dtype, device=self.device)
-        columns[row, self.At.col_indices()[where]] = self.At.values()[where]
-        return columns.reshape(*index.shape, self.shape[0])
-
-    def column_norms(self) -> Tensor:
-        every = torch.arange(self.shape[1], device=self.device)
-        row, where = self._entries_of(every)
-        values = self.At.values()[where]
-        zero = values.new_zeros(self.shape[1])
-        scale = positive(zero.scatter_reduce(0, row, values.abs(), "amax"))
-        squares = (values / scale[row]).square()
-        return (zero.index_add(0, row, squares).sqrt() * scale)[None]
-
-    def _entries_of(self, index: Tensor) -> tuple[Tensor, Tensor]:
-        """For each entry of the columns `index` (k,): which of them, and its place in A^T."""
-        starts = self.At.crow_indices()
-        first, counts = starts[index], starts[index + 1] - starts[index]
-        row = torch.repeat_interleave(torch.arange(len(index), device=index.device), counts)
-        within = torch.arange(len(row), device=index.device) - (counts.cumsum(0) - counts)[row]
-        return row, first[row] + within
 
     def array(self) -> Any:
         if self.device.type != "cpu":

@@ -1,6 +1,7 @@
 """r(x) = lam (l1_ratio sum_j v_j |x_j| + (1 - l1_ratio) sum_g w_g ||x_g||_2)."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -10,9 +11,6 @@ from proxlearn.problems.penalties.group_l1 import GroupL1
 from proxlearn.problems.penalties.penalty_term import Penalty, soft_threshold, zero_or_inf
 from proxlearn.problems.penalty_descriptions import Grouped
 from proxlearn.problems.powers import times_power
-
-NEWTON_STEPS = 60
-"""Most steps to a dual scale; each adds at least one coordinate or converges quadratically."""
 
 
 @dataclass(frozen=True)
@@ -79,29 +77,16 @@ class SparseGroupL1(Penalty):
     def dual_scale(self, g: Tensor) -> Tensor:
         """The largest s in [0, 1] with ``||(s |g_g| - threshold)_+|| <= level_g`` for all groups.
 
-        The left side is convex in s, so that Newton's method from above never passes the root.
+        The compiled core computes it, so that it is a constant to automatic differentiation.
         """
-        group, size, free = self.by_group, g.abs(), self.free()
-        if free is not None:
-            size = torch.where(free, 0.0, size)
-        shape = (len(g), int(self.groups.max()) + 1)
-        level, s = group.threshold.expand(shape), g.new_ones(shape)
-        # Beyond this s an entry alone exceeds its threshold and the level.
-        alone = (self.threshold + level[:, self.groups]) / size
-        alone = torch.where(size > 0, alone, 1.0).clamp(max=1)
-        s = s.scatter_reduce(1, self.groups.expand(len(g), -1), alone, "amin")
-        tiny = torch.finfo(g.dtype).tiny
-        for _ in range(NEWTON_STEPS):
-            over = (s[:, self.groups] * size - self.threshold).clamp(min=0)
-            norms = group.norms(over)
-            above = norms > level
-            if not bool(above.any()):
-                break
-            slope = torch.zeros_like(norms).index_add(1, self.groups, over * size)
-            step = (norms - level) * (norms / slope.clamp(min=tiny))
-            step = torch.maximum(step, 4 * torch.finfo(g.dtype).eps * s)
-            s = torch.where(above, s - step, s).clamp(min=0)
-        return s.amin(-1)
+        free = self.free()
+        c = (g if free is None else torch.where(free, 0.0, g)).detach().double().cpu().numpy()
+        scales = [self._core.largest_scale(row, i) for i, row in enumerate(c)]
+        return torch.tensor(scales, dtype=torch.float64).clamp(max=1).to(g)
+
+    @cached_property
+    def _core(self) -> Grouped:
+        return self.core_form()
 
     def free(self) -> Tensor | None:
         group = self.by_group.threshold
