@@ -119,13 +119,8 @@ def _member(path: Path, names: list[str], key: str | None) -> str:
 
 def _npy(stream: IO[bytes], name: str, size: int) -> Array:
     """An .npy file of `size` bytes, whose header is believed only as far as the size allows."""
-    read: dict[tuple[int, int], Callable[..., Any]] = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
     try:
-        version = np.lib.format.read_magic(stream)
-        shape, _, dtype = read.get(version, read[2, 0])(stream)
+        shape, _, dtype = read_header(stream)
     except Exception as error:  # NumPy lets through whatever Python's parser raises
         raise InputError(f"{name} is truncated or no .npy file ({one_line(error)})") from None
     if dtype.hasobject:
@@ -142,6 +137,13 @@ def _npy(stream: IO[bytes], name: str, size: int) -> Array:
     stream.seek(0)
     array: Array = np.lib.format.read_array(stream, allow_pickle=False)
     return array
+
+
+def read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """The shape, whether it is in Fortran order, and the type of an array in NumPy's format."""
+    if np.lib.format.read_magic(stream) == (1, 0):
+        return np.lib.format.read_array_header_1_0(stream)
+    return np.lib.format.read_array_header_2_0(stream)
 
 
 def _read_csv(path: Path, key: str | None) -> Array:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from proxlearn.errors import InputError
-from proxlearn.problems.arrays import to_matrix, to_numpy
+from proxlearn.problems.arrays import Matrix, to_matrix, to_numpy
 from proxlearn.problems.linear_problem import linear_problem
 from proxlearn.problems.penalty_descriptions import Separable
 from proxlearn.problems.problem import Problem
@@ -45,9 +45,7 @@ def huber(A: Any, b: Any, lam: Any, delta: Any, weights: Any = None) -> Problem:
     """
     A = to_matrix("A", A)
     targets = to_rows("b", b, A.shape[0], A)
-    delta = to_positive("delta", delta, A)
-    r = Separable(to_positive("lam", lam, A), weights=to_weights("weights", weights, A.shape[1], A))
-    return linear_problem("huber", A, b, targets, r, delta=delta)
+    return _with_l1("huber", A, b, targets, lam, weights, delta=to_positive("delta", delta, A))
 
 
 def logistic(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
@@ -81,8 +79,7 @@ def logistic(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
     if not bool(((labels == 0) | (labels == 1)).all()):
         found = ", ".join(f"{v:g}" for v in np.unique(to_numpy(labels))[:4])
         raise InputError(f"b holds labels such as {found}; expected only 0 and 1")
-    r = Separable(to_positive("lam", lam, A), weights=to_weights("weights", weights, A.shape[1], A))
-    return linear_problem("logistic", A, b, labels, r)
+    return _with_l1("logistic", A, b, labels, lam, weights)
 
 
 def poisson(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
@@ -115,8 +112,7 @@ def poisson(A: Any, b: Any, lam: Any, weights: Any = None) -> Problem:
     if bool((counts < 0).any()):
         least = float(to_numpy(counts).min())
         raise InputError(f"b holds {least:g}; expected counts, numbers >= 0")
-    r = Separable(to_positive("lam", lam, A), weights=to_weights("weights", weights, A.shape[1], A))
-    return linear_problem("poisson", A, b, counts, r)
+    return _with_l1("poisson", A, b, counts, lam, weights)
 
 
 def softmax(A: Any, b: Any, lam: Any, classes: int | None = None, weights: Any = None) -> Problem:
@@ -164,9 +160,16 @@ def softmax(A: Any, b: Any, lam: Any, classes: int | None = None, weights: Any =
             "expected at least two classes, and labels below `classes`"
         )
     _check_classes(whole.shape, C, columns=A.shape[1], counted=classes is None)
-    lam = to_positive("lam", lam, A)
-    w = to_weights("weights", weights, C * A.shape[1], A)
-    return linear_problem("softmax", A, b, labels, Separable(lam, weights=w), classes=np.array([C]))
+    return _with_l1("softmax", A, b, labels, lam, weights, C, classes=np.array([C]))
+
+
+def _with_l1(
+    loss: str, A: Matrix, b: Any, targets: Any, lam: Any, weights: Any, copies: int = 1, **more: Any
+) -> Problem:
+    """The problem of a loss and an l1 penalty; x has `copies` entries for each column of A."""
+    w = to_weights("weights", weights, copies * A.shape[1], A)
+    r = Separable(to_positive("lam", lam, A), weights=w)
+    return linear_problem(loss, A, b, targets, r, **more)
 
 
 def _check_classes(shape: tuple[int, int], C: int, columns: int, counted: bool) -> None:

@@ -13,6 +13,7 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
+from proxlearn import files
 from proxlearn.errors import InputError
 from proxlearn.filenames import reason
 from proxlearn.files import LONGEST, Array, read_matrix
@@ -32,12 +33,7 @@ def read_header(path: Path, name: str, stream: IO[bytes], size: int) -> tuple[He
     `size` is that of the whole array with its header.
     """
     try:
-        version = np.lib.format.read_magic(stream)
-        first = version == (1, 0)
-        read = np.lib.format
-        shape, fortran, dtype = (
-            read.read_array_header_1_0(stream) if first else read.read_array_header_2_0(stream)
-        )
+        shape, fortran, dtype = files.read_header(stream)
     except Exception:  # NumPy does not catch the errors of Python's parser
         raise InputError(f"{path}: {name} is no array; save the file again") from None
     length = stream.tell()
@@ -47,7 +43,7 @@ def read_header(path: Path, name: str, stream: IO[bytes], size: int) -> tuple[He
     negative = min(shape, default=0) < 0
     if negative or promised != size - length or max(shape, default=0) > LONGEST:
         raise InputError(f"{path}: {name} is truncated; save the file again")
-    return Header(shape, dtype), bool(fortran), length
+    return Header(shape, dtype), fortran, length
 
 
 class Store(Protocol):

@@ -1,6 +1,5 @@
 """Regularisation paths: one problem for many lam, each solution the start of the next."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,10 +78,7 @@ def path(
     values = as_tensor(chain).to(dtype=problem.dtype, device=problem.device)
     options = {"tol": tol, "max_iter": int(max_iter), "safeguard": safeguard}
     found = iterate_path(problem, optimizer, values, x0, **options)
-    if not problem.numpy:
-        return found
-    names = ("lams", "x", "objective", "gap", "iterations", "grad_evals")
-    return replace(found, **{name: to_numpy(getattr(found, name)) for name in names})
+    return found.in_numpy() if problem.numpy else found
 
 
 def _require_optimizer(optimizer: "str | Optimizer") -> None:

@@ -1,13 +1,14 @@
 """What a solve returns: the answer of every instance, how it ended, and what it cost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from proxlearn.problems.arrays import to_numpy
 
 Array: TypeAlias = Any
 """A NumPy array or a tensor, by what the problem was made of."""
+T = TypeVar("T", bound="InArrays")
 
 
 class Status(str, Enum):
@@ -42,8 +43,20 @@ _ADVICE = {
 }
 
 
+class InArrays:
+    """Answers in NumPy arrays or tensors. Subclasses are frozen dataclasses."""
+
+    def in_numpy(self: T) -> T:
+        """The same with NumPy arrays in place of tensors."""
+        arrays = {}
+        for part in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, part.name)
+            arrays[part.name] = value.in_numpy() if isinstance(value, InArrays) else to_numpy(value)
+        return replace(self, **arrays)  # type: ignore[type-var]
+
+
 @dataclass(frozen=True)
-class History:
+class History(InArrays):
     """What `record=True` keeps, at x_0, ..., x_K, in float64; recording is not timed or counted."""
 
     objective: Array
@@ -57,7 +70,7 @@ class History:
 
 
 @dataclass(frozen=True)
-class Solution:
+class Solution(InArrays):
     """The answer to a batch of B instances.
 
     Examples
@@ -125,7 +138,7 @@ class Solution:
 
 
 @dataclass(frozen=True)
-class SolutionPath:
+class SolutionPath(InArrays):
     """The answers for K values of lam, largest first, for a batch of B instances.
 
     Examples

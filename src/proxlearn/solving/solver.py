@@ -13,7 +13,7 @@ from proxlearn.problems.arrays import to_numpy
 from proxlearn.problems.problem import Problem, require_problem
 from proxlearn.solving.exact import solve_exactly, solve_plainly
 from proxlearn.solving.named_starts import find_start
-from proxlearn.solving.solution import History, Solution
+from proxlearn.solving.solution import Solution
 
 if TYPE_CHECKING:
     from proxlearn.methods.optimizers import Optimizer
@@ -132,7 +132,7 @@ def solve(
         found = solve_from_start(
             problem, optimizer, tol, int(max_iter), x0, time_limit, safeguard, threads
         )
-        return _with_numpy(found) if problem.numpy else found
+        return found.in_numpy() if problem.numpy else found
     with needing_torch("a solve that the compiled core does not cover"):
         from proxlearn.solving.first_order import iterate
         from proxlearn.solving.first_order_starts import iterate_in_double, needs_double
@@ -148,7 +148,7 @@ def solve(
             callback=_in_library(callback, problem.numpy),
         )  # fmt: skip
     solution = replace(solution, image=problem.image(solution.x))
-    return _with_numpy(solution) if problem.numpy else solution
+    return solution.in_numpy() if problem.numpy else solution
 
 
 def in_core(
@@ -222,14 +222,3 @@ def _in_library(
         return callback
     call = callback
     return lambda p: call(replace(p, index=to_numpy(p.index), x=to_numpy(p.x)))
-
-
-def _with_numpy(solution: Solution) -> Solution:
-    """The same with NumPy arrays."""
-    history = solution.history
-    if history is not None:
-        parts = (history.objective, history.gap, history.grad_evals, history.seconds)
-        history = History(*(to_numpy(part) for part in parts))
-    names = ("x", "objective", "gap", "iterations", "grad_evals")
-    arrays = {name: to_numpy(getattr(solution, name)) for name in names}
-    return replace(solution, history=history, **arrays)
