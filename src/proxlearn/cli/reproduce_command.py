@@ -69,12 +69,16 @@ def _list() -> int:
     from proxlearn.evaluation.experiments.compared_methods import missing
 
     table = Table()
-    for column in ("name", "paper", "what", "missing models"):
+    for column in ("name", "paper", "what", "models"):
         table.add_column(column)
     for name in experiments.NAMES:
         e = experiments.get(name)
-        table.add_row(name, e.paper_figure, e.title, ", ".join(missing(e)))
+        lacking = len(missing(e))
+        table.add_row(
+            name, e.paper_figure, e.title, f"{lacking} not trained" if lacking else "all"
+        )
     Console().print(table)
+    print("Models that are not trained are left out; the card of a run names them.")
     return 0
 
 

@@ -39,7 +39,7 @@ def train(
     ] = None,
     seed: Seed = 0,
     data: Annotated[
-        str | None, typer.Option(help="Folder of pictures, for deblur, mri, inpaint, tomography.")
+        str | None, typer.Option(help="Folder of pictures, for families of pictures such as deblur.")
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue a training that stopped.")
