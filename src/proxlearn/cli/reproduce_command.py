@@ -74,9 +74,7 @@ def _list() -> int:
     for name in experiments.NAMES:
         e = experiments.get(name)
         lacking = len(missing(e))
-        table.add_row(
-            name, e.paper_figure, e.title, f"{lacking} not trained" if lacking else "all"
-        )
+        table.add_row(name, e.paper_figure, e.title, f"{lacking} not trained" if lacking else "all")
     Console().print(table)
     print("Models that are not trained are left out; the card of a run names them.")
     return 0

@@ -39,7 +39,8 @@ def train(
     ] = None,
     seed: Seed = 0,
     data: Annotated[
-        str | None, typer.Option(help="Folder of pictures, for families of pictures such as deblur.")
+        str | None,
+        typer.Option(help="Folder of pictures, for families such as deblur."),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue a training that stopped.")

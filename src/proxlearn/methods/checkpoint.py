@@ -25,12 +25,13 @@ from proxlearn.methods.cards import (
 )
 from proxlearn.methods.optimizers import KINDS
 from proxlearn.methods.rules import Learnable
+from proxlearn.methods.scheme import Stepwise
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import Evaluation
 
 
 @dataclass(frozen=True)
-class Learned:
+class Learned(Stepwise):
     """A learned optimizer: a rule with weights, and the card that says what it is.
 
     Parameters
@@ -53,7 +54,7 @@ class Learned:
     @property
     def gradients(self) -> int:
         """Gradients an iteration."""
-        return int(self.rule.optimizer().gradients)
+        return self.rule.optimizer().gradients
 
     @property
     def layers(self) -> int | None:
@@ -64,20 +65,13 @@ class Learned:
         """The state before the first iteration."""
         return self.rule.optimizer().init(problem, x0)
 
-    def step(self, problem: Problem, state: Any) -> Any:
-        """One iteration."""
-        return self.rule.optimizer().step(problem, state)
-
     def point(self, state: Any) -> Tensor | None:
         """Where the next iteration evaluates f; None where `evaluate` has to find the point."""
-        optimizer = self.rule.optimizer()
-        where: Tensor | None = optimizer.point(state) if hasattr(optimizer, "point") else None
-        return where
+        return self.rule.optimizer().point(state)
 
     def evaluate(self, problem: Problem, state: Any) -> Evaluation:
         """What the next iteration needs of f."""
-        found: Evaluation = self.rule.optimizer().evaluate(problem, state)
-        return found
+        return self.rule.optimizer().evaluate(problem, state)
 
     def advance(self, problem: Problem, state: Any, at: Evaluation) -> Any:
         """One iteration, with f evaluated at `point` already."""

@@ -9,6 +9,7 @@ one a coordinate (B, n). With b fixed at 1 there is one gradient an iteration, a
 at 0 one, at x.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -87,8 +88,42 @@ class State:
     memory: Any
 
 
+class Stepwise(ABC):
+    """An optimizer each of whose iterations evaluates f at one point and then moves.
+
+    The safeguard evaluates f once for two such optimizers.
+    """
+
+    @property
+    @abstractmethod
+    def gradients(self) -> int:
+        """Gradients an iteration."""
+
+    @abstractmethod
+    def init(self, problem: Problem, x0: Tensor) -> Any:
+        """The state before the first iteration."""
+
+    def point(self, state: Any) -> Tensor | None:
+        """Where the next iteration evaluates f; None where `evaluate` has to find the point."""
+        return None
+
+    def evaluate(self, problem: Problem, state: Any) -> Evaluation:
+        """What the next iteration needs of f."""
+        point = self.point(state)
+        assert point is not None
+        return problem.f.evaluate(point)
+
+    @abstractmethod
+    def advance(self, problem: Problem, state: Any, at: Evaluation) -> Any:
+        """One iteration, with f evaluated by `evaluate` already."""
+
+    def step(self, problem: Problem, state: Any) -> Any:
+        """One iteration; pure."""
+        return self.advance(problem, state, self.evaluate(problem, state))
+
+
 @dataclass(frozen=True)
-class Scheme:
+class Scheme(Stepwise):
     """The optimizer that a rule makes of the equation.
 
     Parameters
@@ -119,14 +154,6 @@ class Scheme:
     def point(self, state: State) -> Tensor:
         """Where the next iteration evaluates f."""
         return state.y if self.rule.looks_at == "y" else state.x
-
-    def evaluate(self, problem: Problem, state: State) -> Evaluation:
-        """What the next iteration needs of f."""
-        return problem.f.evaluate(self.point(state))
-
-    def step(self, problem: Problem, state: State) -> State:
-        """One iteration; pure."""
-        return self.advance(problem, state, self.evaluate(problem, state))
 
     def advance(self, problem: Problem, state: State, at: Evaluation) -> State:
         """One iteration, with f evaluated at `point` already."""

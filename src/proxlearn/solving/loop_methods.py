@@ -1,11 +1,14 @@
 """Which method the loop in PyTorch runs, whether it is learned, and how many iterations it has."""
 
+from typing import TypeGuard
+
 from proxlearn import zoo
 from proxlearn.errors import InputError
 from proxlearn.methods.optimizers import Optimizer
 from proxlearn.methods.optimizers.optimizer import most_iterations, rule_of
 from proxlearn.methods.rules import Learnable
 from proxlearn.methods.rules.banded import bands_differ
+from proxlearn.methods.scheme import Stepwise
 from proxlearn.problems.problem import Problem
 
 
@@ -37,6 +40,6 @@ def check_layers(method: Optimizer, max_iter: int) -> None:
         )
 
 
-def is_learned(method: Optimizer) -> bool:
+def is_learned(method: Optimizer) -> TypeGuard[Stepwise]:
     """True where a method has weights: it may be wrong on problems that it was not trained for."""
-    return isinstance(rule_of(method), Learnable)
+    return isinstance(method, Stepwise) and isinstance(rule_of(method), Learnable)

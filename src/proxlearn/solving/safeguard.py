@@ -22,7 +22,7 @@ from torch import Tensor
 
 from proxlearn.methods.optimizers.optimizer import most_iterations, rule_of
 from proxlearn.methods.rules import Fista, Learnable
-from proxlearn.methods.scheme import Scheme, State
+from proxlearn.methods.scheme import Scheme, State, Stepwise
 from proxlearn.problems.batch import SHARED, blend, finite
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import Evaluation
@@ -77,14 +77,13 @@ class SafeState:
 class Safeguarded:
     """An optimizer that is a learned one while that makes progress."""
 
-    inner: Any
-    """What has `init`, `point`, `evaluate` and `advance`: a scheme with a learned rule, a loaded
-    model."""
+    inner: Stepwise
+    """A scheme with a learned rule, or a loaded model."""
 
     @property
     def gradients(self) -> int:
         """Gradients an iteration, at most."""
-        return int(self.inner.gradients)
+        return self.inner.gradients
 
     @property
     def window(self) -> int:
@@ -150,11 +149,11 @@ class Safeguarded:
 
     def _both(self, problem: Problem, s: SafeState) -> Evaluation:
         """One evaluation of f for instances of both methods where both only need a point of it."""
-        own: Tensor | None = self.inner.point(s.rule)
+        own = self.inner.point(s.rule)
         point = FALLBACK.point(s.fista)
         if own is not None:
             return problem.f.evaluate(torch.where(s.trusted[:, None], own, point))
-        of_rule: Evaluation = self.inner.evaluate(problem, s.rule)
+        of_rule = self.inner.evaluate(problem, s.rule)
         return blend(s.trusted, of_rule, problem.f.evaluate(point))
 
     def _measured(self, problem: Problem, s: SafeState) -> SafeState:

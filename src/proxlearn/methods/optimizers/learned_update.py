@@ -12,6 +12,7 @@ from proxlearn.methods.optimizers.optimizer import SubgradientState, refuse_cons
 from proxlearn.methods.rules.coefficient_network import Hidden
 from proxlearn.methods.rules.learned_rule import Learnable
 from proxlearn.methods.rules.lstm import STARTS, Lstm
+from proxlearn.methods.scheme import Stepwise
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import Evaluation
 
@@ -56,7 +57,7 @@ class LayeredSettings(NetworkSettings):
             raise unknown("input_layer", self.input_layer, INPUT_LAYERS)
 
 
-class LearnedUpdate(Learnable):
+class LearnedUpdate(Learnable, Stepwise):
     """x+ = x + u, where a network chooses u from a subgradient g of F at x.
 
     g is a constant to the training, as the authors of these methods have it: no second
@@ -91,14 +92,6 @@ class LearnedUpdate(Learnable):
     def point(self, state: SubgradientState) -> Tensor:
         """Where the next iteration evaluates f."""
         return state.x
-
-    def evaluate(self, problem: Problem, state: SubgradientState) -> Evaluation:
-        """What the next iteration needs of f."""
-        return problem.f.evaluate(state.x)
-
-    def step(self, problem: Problem, state: SubgradientState) -> SubgradientState:
-        """One iteration."""
-        return self.advance(problem, state, self.evaluate(problem, state))
 
     def advance(
         self, problem: Problem, state: SubgradientState, at: Evaluation

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from proxlearn.core.starts import CompactStart
-from proxlearn.methods.scheme import Coefficients, Scheme, View
+from proxlearn.methods.scheme import Coefficients, Scheme, Stepwise, View
 from proxlearn.problems.problem import Problem
 
 UNITS = ("lipschitz", "norm")
@@ -38,7 +38,7 @@ class Learnable(nn.Module, ABC):
         return None
 
     @abstractmethod
-    def optimizer(self) -> Any:
+    def optimizer(self) -> Stepwise:
         """The optimizer with these weights."""
 
     def core_start(self) -> CompactStart | None:

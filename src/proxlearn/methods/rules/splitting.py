@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from proxlearn.checks import check_size
 from proxlearn.methods.rules.banded import band_curvatures, groups
 from proxlearn.methods.rules.learned_rule import Learnable, uniform
-from proxlearn.methods.scheme import State
+from proxlearn.methods.scheme import State, Stepwise
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import Evaluation
 
@@ -166,7 +166,7 @@ class SplittingRule(Learnable):
 
 
 @dataclass(frozen=True)
-class Splitting:
+class Splitting(Stepwise):
     """Douglas-Rachford as an optimizer; a proximal gradient step where f has no closed form."""
 
     rule: SplittingRule
@@ -187,10 +187,6 @@ class Splitting:
         """The memory; in a training the first gamma again, as what `init` gives has no history."""
         m: Memory = state.memory
         return self.rule.first(m) if state.k == 0 and torch.is_grad_enabled() else m
-
-    def step(self, problem: Problem, state: State) -> State:
-        """One iteration; pure."""
-        return self.advance(problem, state, self.evaluate(problem, state))
 
     def advance(self, problem: Problem, state: State, at: Evaluation) -> State:
         """One iteration, with f evaluated by `evaluate` already."""
