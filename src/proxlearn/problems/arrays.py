@@ -1,4 +1,4 @@
-"""Validation of arrays that users give, above all A, which stay what they are.
+"""Validation of the arrays that users give, above all A. They keep their library and their type.
 
 NumPy arrays and SciPy matrices are checked without PyTorch; tensors stay tensors. What goes with A,
 such as b and lam, is validated in `proxlearn.problems.vectors`. Conversions from one library to the
@@ -34,12 +34,12 @@ def is_tensor(value: Any) -> bool:
 
 
 def to_numpy(value: Any) -> Any:
-    """A tensor as a NumPy array, which shares its memory where it is on the CPU; else itself."""
+    """A tensor as a NumPy array, which shares the memory of the CPU; other values unchanged."""
     return value.detach().cpu().numpy() if is_tensor(value) else value
 
 
 def to_array(name: str, value: Any) -> Any:
-    """A finite floating-point array of anything array-like: a tensor of tensors, else of NumPy.
+    """Convert anything array-like to a finite floating-point array, a tensor only if it was one.
 
     Integers and booleans become float64, half precision becomes float32.
     """
@@ -47,7 +47,7 @@ def to_array(name: str, value: Any) -> Any:
 
 
 def to_floats(name: str, value: Any) -> Any:
-    """A floating-point array of anything array-like, as `to_array` but perhaps not finite."""
+    """Convert as `to_array` does, without refusing numbers that are not finite."""
     if type(value) is np.ndarray and value.dtype in PRECISIONS:
         return value
     if is_tensor(value):
@@ -98,7 +98,7 @@ def all_finite(value: Any) -> bool:
 
 @dataclass(eq=False)
 class Matrix:
-    """A as it came, validated, for one problem or for many."""
+    """The validated matrix A as the user gave it, for one problem or for many."""
 
     values: Any
     """NumPy array or tensor (m, n) or (B, m, n), SciPy matrix by columns, or an `Operator`."""

@@ -1,4 +1,4 @@
-"""What a linear model is made of: arrays and names, of no engine.
+"""The description of a linear model by plain arrays and names, which every engine reads.
 
     minimise over x    loss(A x; b) + sum_j w_j (lam |x_j| + lam2/2 x_j^2)
     subject to         lower_j <= x_j <= upper_j

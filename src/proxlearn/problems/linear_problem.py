@@ -1,4 +1,4 @@
-"""A problem of validated arrays, for all constructors: one or a batch, of tensors or of NumPy."""
+"""The last step of all constructors: validated arrays become a `Problem`."""
 
 from typing import Any
 

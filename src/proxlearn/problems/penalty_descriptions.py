@@ -1,4 +1,4 @@
-"""What the penalty of a linear model is made of: arrays and names, of no engine.
+"""The description of the penalty of a linear model by plain arrays, which every engine reads.
 
 `Separable` penalises and bounds each coordinate by itself, `Grouped` penalises groups of them, and
 `OnSimplex` constrains their sum. Each says what the core's `describe` takes (`numbers`), and makes

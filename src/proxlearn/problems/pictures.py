@@ -1,4 +1,4 @@
-"""Pictures from files, and drawn ones where there are none."""
+"""Pictures that are read from files, and drawn ones for trainings without any."""
 
 from functools import cache
 from pathlib import Path

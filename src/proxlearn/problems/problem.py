@@ -65,7 +65,7 @@ class Problem:
 
     @classmethod
     def of_plain(cls, plain: Any) -> "Problem":
-        """The one problem that is `plain`; it is described as a linear model when that is asked."""
+        """The problem that `plain` holds; its description is made when something asks for it."""
         problem = cls.__new__(cls)
         problem.plain, problem.n, problem.batch = plain, plain.n, 1
         problem.single = problem.numpy = True
@@ -159,7 +159,7 @@ class Problem:
         return self.f.value(x) + self.r.value(x)
 
     def image(self, x: Any) -> Any:
-        """The pictures with coefficients x, where the problem is one of pictures; else None."""
+        """The pictures whose coefficients are x; None where the problem is not about pictures."""
         return None
 
     def lipschitz(self) -> "Tensor":

@@ -1,4 +1,4 @@
-"""One chunk of problems, solved with bits that do not depend on how all problems are divided.
+"""Solves a chunk of problems, to the same bits however the problems are divided into chunks.
 
 This module runs on the workers. It imports PyTorch only for kinds of problems that the compiled
 core does not cover.
@@ -90,7 +90,7 @@ class Settings:
     dtype: str | None = None
 
     def check(self) -> None:
-        """Refuses what no arrays could make right."""
+        """Refuse settings that are wrong whatever the arrays hold."""
         if self.kind not in names.KINDS:
             raise unknown("kind of problem", self.kind, names.KINDS)
         if self.dtype is not None and self.dtype not in names.DTYPES:
@@ -135,7 +135,7 @@ def _in_order(value: Any) -> Any:
 
 
 def _arrived(matrix: Matrix) -> SharedMatrix:
-    """A that Dask has sent, out of a message that need not be aligned."""
+    """A that Dask has sent, copied to an aligned address, which a message need not have."""
     return SharedMatrix(replace(matrix, values=_in_order(matrix.values)))
 
 

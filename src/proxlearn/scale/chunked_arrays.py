@@ -42,6 +42,7 @@ def _shared(problems: Problems) -> SharedMatrix | None:
 
 
 def solve_on_threads(problems: Problems, size: int, threads: int) -> Results:
+    """Solve chunks of `size` problems on threads of this process."""
     from dask.base import compute
     from dask.delayed import delayed
     from threadpoolctl import threadpool_limits

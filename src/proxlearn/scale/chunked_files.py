@@ -57,7 +57,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Batches:
-    """Problems in files, checked as far as their headers go, and where their results belong."""
+    """Problems in files, whose headers have been checked, and the place of their results."""
 
     problems: str
     out: str

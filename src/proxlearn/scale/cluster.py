@@ -14,11 +14,12 @@ from proxlearn.errors import InputError
 from proxlearn.solving.exact import workers as processors
 
 AHEAD, LEAST_AHEAD = 4, 32
-"""Tasks that the scheduler is given ahead: so many a thread and so many more. It never holds those
-of a billion problems at once."""
+"""The scheduler is given `AHEAD` tasks for each thread, and `LEAST_AHEAD` more: it is never without
+work, and never holds the tasks of a billion problems at once."""
 
 HEAVY_AHEAD = 2
-"""Tasks a thread that are given ahead if they carry arrays, which the scheduler holds meanwhile."""
+"""Tasks for each thread that are given ahead where tasks carry arrays: the scheduler holds these
+arrays until a worker takes them."""
 
 PACE = 0.2
 """Seconds in which the results of tasks are collected before they are fetched."""
@@ -123,7 +124,7 @@ async def _reach(address: str) -> None:
 
 @dataclass(frozen=True)
 class Lost:
-    """What stands for the result of a task that did not end, with the reason."""
+    """Takes the place of the result of a task that did not end, and says why it did not."""
 
     reason: str
     killed: bool

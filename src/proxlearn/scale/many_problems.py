@@ -91,8 +91,8 @@ def solve(
         of the problems; then `out` is needed.
     b : array (B, m) or DataArray
         Targets or labels; (B, m, T) for "row-l1". A Dask array makes all answers Dask arrays with
-        its chunks. The
-        dimensions of a DataArray are those of the problems and the one that A and b share.
+        its chunks. The dimensions of a DataArray are those of the problems and the one that A and b
+        share.
     lam, lam2, delta, l1_ratio, radius : number or array (B,)
         Numbers of the problems, as in `lasso`, `elastic_net`, `huber`, `sparse_group_lasso` and
         `simplex_ls`.

@@ -128,7 +128,7 @@ class NpzStore:
     content: list[Any]
     """The checksums that the file holds."""
     offsets: dict[str, int | None]
-    """Where an array lies; None where it must be unpacked or turned."""
+    """Where an array begins; None where it is compressed or in Fortran order, and read whole."""
     numbers: dict[str, float] = field(default_factory=dict)
     _unpacked: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
 

@@ -1,7 +1,8 @@
 """Problems in a zarr group: a folder in which every array is a grid of compressed chunks.
 
 A missing chunk stands for the fill value. An interrupted copy would then be a problem of zeros, so
-a group that lacks chunks is refused. So are codecs beyond the list: some of them unpickle.
+a group that lacks chunks is refused. Codecs that are not in `CODECS` are refused as well, since
+some of them unpickle.
 """
 
 import hashlib

@@ -307,7 +307,7 @@ class _Run:
         )
 
     def _take_best(self) -> None:
-        """Where a solve ran out, the best point that the safeguard has seen, not the last x."""
+        """Replace an x that misses the tolerance by the best point that the safeguard has seen."""
         local = (~self.ended).nonzero()[:, 0]
         if self.tol == 0 or not len(local) or not isinstance(self.state, SafeState):
             return

@@ -135,7 +135,7 @@ class Training:
         self.spent, self.began = 0.0, time.monotonic()
 
     def minibatch(self) -> None:
-        """One minibatch: the horizon in segments, an Adam step after each, then perhaps a look."""
+        """One minibatch: segments with an Adam step after each, then a validation if one is due."""
         problem = self.problems(self.step, self.config.batch, self.ranks.rank)
         target = self.target(problem)
         for group in self.adam.param_groups:
@@ -299,7 +299,7 @@ class Training:
             self.best_weights = {k: t.clone() for k, t in weights(self.rule).items()}
 
     def recover(self) -> None:
-        """Back to the best weights, with a fresh Adam, where the validation has collapsed."""
+        """Go back to the best weights, with a fresh Adam, if the validation has collapsed."""
         collapsed = self.ranks.first and self.validation > self.best + COLLAPSE
         best = torch.cat([t.reshape(-1) for t in self.best_weights.values()])
         flag = best.new_ones(1)

@@ -37,7 +37,7 @@ class GroupL1(Penalty):
         return lam if self.weights is None else lam * self.weights
 
     def level(self) -> Tensor:
-        """lam w of each coordinate's group, divided among its coordinates as for equal entries."""
+        """The subgradients' size in each coordinate where all entries of its group are equal."""
         sizes = torch.bincount(self.groups)
         return (self.threshold / sizes.sqrt().to(self.lam.dtype))[:, self.groups]
 

@@ -137,7 +137,10 @@ class Deblur(Pictures):
 
 @dataclass(frozen=True)
 class Mri(Pictures):
-    """Fourier data on random lines, dense near frequency 0, 1 in `least_speed` to `most_speed`."""
+    """Fourier data on random lines, more of them near frequency 0.
+
+    One line in `least_speed` to `most_speed` is measured.
+    """
 
     least_lam: float = share(0.3)
     most_lam: float = share(3.0)
