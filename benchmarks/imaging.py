@@ -152,12 +152,19 @@ def gaps(instances: list[Instance], options: argparse.Namespace, rows: Rows) -> 
     """Iterations to each certified gap, and those to 1e-3 and their time relative to FISTA's."""
     found: dict[str, dict[float, list[dict[str, Any]]]] = {}
     for name in options.optimizers.split(","):
-        for eps in options.levels:
-            found.setdefault(name, {})[eps] = [
-                rows.get(lambda i=i, name=name, eps=eps: solved(i, name, eps), part="gaps",
-                         family=i.name, size=i.size, seed=i.seed, method=Path(name).stem, gap=eps)
-                for i in instances
-            ]  # fmt: skip
+        for i in instances:
+            failed: dict[str, Any] | None = None
+            for eps in sorted(options.levels, reverse=True):
+                row = rows.get(
+                    lambda i=i, name=name, eps=eps, failed=failed: (
+                        failed or solved(i, name, eps)
+                    ),
+                    part="gaps", family=i.name, size=i.size, seed=i.seed,
+                    method=Path(name).stem, gap=eps,
+                )  # fmt: skip
+                found.setdefault(name, {}).setdefault(eps, []).append(row)
+                if not row["solved"]:  # nor will it be to a smaller gap
+                    failed = {k: row[k] for k in ("iterations", "seconds", "solved")}
     theirs = found.get(THEIRS, {}).get(LEVELS[1])
     for name, levels in found.items():
         counts = [

@@ -69,7 +69,8 @@ def deblur(
         )  # fmt: skip
     with replacing(out) as partial:
         write_picture(partial, sharp)
-    gap = float((solution.gap / solution.objective).max())
+    # Of a black channel both are 0.
+    gap = float((solution.gap / solution.objective.clamp(min=1e-300)).max())
     iterations = int(solution.iterations.max())
     print(
         f"{blurred.shape[0]} x {blurred.shape[1]} pixels, {iterations} iterations, "

@@ -219,6 +219,8 @@ def motion_kernel(length: float, degrees: float, dtype: Any = torch.float64) -> 
     torch.Size([7, 7])
     """
     _check_width("length", length)
+    if not math.isfinite(degrees):
+        raise InputError(f"degrees is {degrees}; expected a finite angle")
     reach = max(1, math.ceil(length / 2))
     t = torch.arange(-reach, reach + 1, dtype=dtype)
     cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))

@@ -1,5 +1,6 @@
 """Pictures that are read from files, and drawn ones for trainings without any."""
 
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,37 +23,58 @@ SPLITS = ("train", "validation", "test")
 def read_picture(file: str | Path) -> np.ndarray:
     """A picture (height, width, 3) in [0, 1], or (height, width) where it is grey.
 
+    It stands upright, as the camera noted; transparency is dropped.
     Pillow reads it: matplotlib, the other choice, reads .png files only without Pillow.
     """
     try:
-        from PIL import Image, UnidentifiedImageError
+        from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError:
         raise InputError(
             "reading pictures needs Pillow, which is not installed; pip install pillow"
         ) from None
     try:
-        with Image.open(file) as picture:
-            width, height = picture.size
-            if width * height > MOST_PIXELS:
-                raise InputError(
-                    f"{file} has {width} x {height} pixels; expected at most {MOST_PIXELS}: "
-                    "make it smaller first"
-                )
-            deep = picture.mode.startswith(("I", "F"))
-            mode = picture.mode if deep else ("L" if picture.mode in ("1", "L", "LA") else "RGB")
-            values = np.asarray(picture if deep else picture.convert(mode), dtype=np.float64)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pillow's; what is wrong is said in one line
+            with Image.open(file) as picture:
+                width, height = picture.size
+                if width * height > MOST_PIXELS:
+                    raise InputError(
+                        f"{file} has {width} x {height} pixels; expected at most {MOST_PIXELS}: "
+                        "make it smaller first"
+                    )
+                values = _levels(ImageOps.exif_transpose(picture))
     except FileNotFoundError:
         raise InputError(f"there is no file {file}; expected a picture") from None
-    except (OSError, UnidentifiedImageError, Image.DecompressionBombError, ValueError) as error:
+    except (
+        OSError, SyntaxError, UnidentifiedImageError, Image.DecompressionBombError, ValueError,
+    ) as error:  # fmt: skip
         if isinstance(error, InputError):
             raise
         reason = " ".join(str(error).split())
         raise InputError(
             f"{file} cannot be read as a picture ({reason}); expected a file such as .png or .jpg"
         ) from None
-    if not np.isfinite(values).all() or values.ndim not in (2, 3):
-        raise InputError(f"{file} does not hold one picture of finite numbers")
-    return values / (65535 if deep and values.max() > 255 else 255)
+    if values.ndim not in (2, 3) or not (values.min() >= 0 and values.max() <= 1):
+        raise InputError(
+            f"{file} holds other values than a picture's; expected whole numbers of 8 or 16 bits, "
+            "or numbers from 0 to 1"
+        )
+    return values
+
+
+def _levels(picture: Any) -> np.ndarray:
+    """The values of a picture of Pillow, relative to the largest that its kind can have."""
+    mode = picture.mode
+    if mode.startswith(("I", "F")):
+        values = np.asarray(picture, dtype=np.float64)
+        if mode.startswith("I;16"):
+            return values / 65535
+        # Whole numbers of 32 bits and floating-point numbers do not say what white is.
+        largest = values.max(initial=0)
+        white = 1 if mode == "F" and largest <= 1 else 255 if largest <= 255 else 65535
+        return values / white
+    plain = picture.convert("L" if mode in ("1", "L", "LA") else "RGB")
+    return np.asarray(plain, dtype=np.float64) / 255
 
 
 def write_picture(file: str | Path, values: np.ndarray) -> None:
