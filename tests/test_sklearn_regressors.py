@@ -348,3 +348,12 @@ def test_logistic_regression_with_positive_coefficients(diabetes, classes, l1_ra
     chosen = LogisticRegressionCV(Cs=[0.1, 1.0], cv=2, positive=True, **options).fit(X, y)
     assert chosen.coefs_paths_[..., :-1].min() == 0
     assert chosen.coef_.min() == 0
+
+
+def test_huber_regression_of_an_exact_fit_far_from_1():
+    """The scale fell to 1e-308, which the solver's units made 0, and the intercept overflowed."""
+    X = 1e-78 * np.array([[2.3, -0.75, 0.74, 0.64], [0.0, 0.0, -2.4, 0.18]])
+    y = np.array([-1.08e83, -3.0e82])
+    model = HuberRegressor(l1_ratio=1.0, alpha=1e-5).fit(X, y, sample_weight=[1.0, 0.0])
+    assert model.intercept_ == y[0]
+    assert not model.coef_.any()

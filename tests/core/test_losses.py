@@ -147,3 +147,33 @@ def test_logistic_regression_begins_at_the_best_constant(layout):
     odds = s[labels == 1].sum() / s[labels == 0].sum()
     assert not answer.x.any()
     assert answer.intercept[0] == pytest.approx(np.log(odds), rel=1e-12)
+
+
+@over_losses
+def test_a_start_from_which_nothing_can_be_computed_is_left_out(name):
+    _, b, lam, options = ROWS[name]
+    glm = describe(A, b, name, l1=lam, options=options, intercept=True)
+    best = solve_glm(glm, limits=Limits(1e-9))
+    for start in (np.full(N, 1e300), np.full(N + 1, -1e200)):
+        answer = solve_glm(glm, start, limits=Limits(1e-9))
+        assert answer.status.tolist() == [0]
+        np.testing.assert_allclose(answer.x, best.x, atol=1e-4)
+        path = path_glm(glm, [1.0, 0.5], start, Limits(1e-9))
+        assert not path.status.any()
+
+
+def test_the_intercept_of_a_start_has_the_units_of_b():
+    b = 1e100 * (SIGNAL + 3)
+    glm = describe(A, b, "huber", l1=1e100, options={"delta": 1e99}, intercept=True)
+    best = solve_glm(glm, limits=Limits(1e-9))
+    start = np.append(best.x[0], best.intercept[0])
+    again = solve_glm(glm, start, limits=Limits(1e-9, max_iter=0))
+    np.testing.assert_allclose(again.intercept, best.intercept)
+    assert again.objective[0] == pytest.approx(best.objective[0])
+
+
+@pytest.mark.parametrize("lam", [1e-300, 1e-301, 1e-320])
+def test_a_loss_that_vanishes_in_the_units_of_b_is_not_called_solved(lam):
+    """With b of 1e83 brought to size 1, delta would become 0 and so would the loss."""
+    answer = solve_glm(describe([[1.0]], [1e83], "huber", l1=lam, options={"delta": 1e-300}))
+    assert answer.status.tolist() == [3]

@@ -1,16 +1,23 @@
 """Is every SOLVED true? Recomputed in extended precision, without the package."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 import proxlearn as pl
+from fuzz import estimators, large
 from fuzz.draw import Instance, draw
 from fuzz.plain import EPS, LONG, Plain
+from fuzz.ways import WAYS, Found
 
 TINY = 1e-307
 """Below the smallest normal number of float64, objectives and gaps are rounded to its multiples."""
+
+SOURCES = ("small", "large", "ways", "estimators")
+"""Where problems come from: `draw`, `large`, either in one of `WAYS`, or one of the estimators."""
+TURNS = (*["small"] * 5, "large", "ways", "estimators")
 
 
 @dataclass
@@ -27,38 +34,58 @@ class Verdict:
     wrong: list[str] = field(default_factory=list)
 
 
-def run(seed: int, number: int, **options) -> Verdict:
-    """Draw, solve and check one problem; an exception or warning other than InputError is wrong."""
-    instance = draw(seed, number)
-    verdict = Verdict(instance.kind, f"{number}: {instance.text}")
+def run(seed: int, number: int, source: str = "small", **options) -> Verdict:
+    """Draw, solve and check one problem; an exception or warning other than InputError is wrong.
+
+    The source is one of SOURCES, or "all", which takes them in turns.
+    """
+    kind, text, answers = drawn(seed, number, source)
+    verdict = Verdict(kind, f"{number}: {text}")
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            solution = pl.solve(instance.build(), tol=instance.tol, **options)
+            for i, found in enumerate(answers(options)):
+                verdict.statuses.append(found.status)
+                wrong, notes = check(found)
+                verdict.notes.extend(notes)
+                if wrong:
+                    verdict.wrong.append(f"answer {i}: {wrong}")
         except pl.InputError as error:
             verdict.statuses.append("refused")
             if "\n" in str(error):
                 verdict.wrong.append(f"a message of several lines: {error}")
-            return verdict
         except Exception as error:  # whatever it is, it is a finding
             verdict.statuses.append("crashed")
             verdict.wrong.append(f"{type(error).__name__}: {error}")
-            return verdict
-        plains = instance.plains()
-        rows = np.asarray(solution.x, dtype=float).reshape(len(plains), -1)
-        for i, plain in enumerate(plains):
-            status = str(solution.status[i])
-            verdict.statuses.append(status)
-            found = (float(solution.objective[i]), float(solution.gap[i]), status)
-            wrong, notes = check(plain, rows[i].astype(LONG), *found, instance)
-            verdict.notes.extend(notes)
-            if wrong:
-                verdict.wrong.append(f"instance {i}: {wrong}")
     return verdict
 
 
-def check(
-    plain: Plain, x: np.ndarray, objective: float, gap: float, status: str, instance: Instance
+def drawn(seed: int, number: int, source: str = "small") -> tuple[str, str, Callable]:
+    """The kind of problem number `number`, what it is in words, and what solves it."""
+    source = TURNS[number % len(TURNS)] if source == "all" else source
+    rng = np.random.default_rng([seed, number, 2])
+    if source == "estimators":
+        name, data = estimators.drawn(seed, number, rng)
+        fit = estimators.FITS[name]
+        return f"fit {name}", f"{name}: {data.text}", lambda options: fit(data)
+    is_large = source == "large" or (source == "ways" and rng.random() < 0.4)
+    instance = large.draw(seed, number) if is_large else draw(seed, number)
+    way = str(rng.choice([*WAYS])) if source == "ways" else "solve"
+    kind = {"large": f"large {instance.kind}", "ways": f"way {way}"}.get(source, instance.kind)
+    return kind, f"{way}: {instance.text}", lambda options: WAYS[way](instance, rng, options)
+
+
+def check(found: Found) -> tuple[str, list[str]]:
+    """What is wrong with an answer, "" if nothing, and notes on it."""
+    if found.zero and np.any(found.x):
+        return f"x is not 0 above the largest lam: {abs(found.x).max():g}", []
+    x = np.asarray(found.x).astype(LONG)
+    numbers = found.objective, found.gap, found.status
+    return checked(found.plain, x, *numbers, found.instance)
+
+
+def checked(
+    plain: Plain, x: np.ndarray, objective: float | None, gap: float, status: str, instance: Instance
 ) -> tuple[str, list[str]]:
     """What is wrong with an answer, "" if nothing, and notes on it."""
     if not np.isfinite(x).all():
@@ -72,6 +99,7 @@ def check(
         if above > 0 or not plain.at_most:
             x = x * (plain.radius / total)
     F = plain.value(x)
+    objective = float(F) if objective is None else objective
     if not np.isfinite(objective) or not np.isfinite(F):
         return (f"SOLVED with F = {objective:g} ({F:g})" if solved else ""), []
     noise = plain.noise(x) + TINY
@@ -85,7 +113,7 @@ def check(
         return f"objective is {objective:g}, F(x) is {F:.20g}", []
     # The solver knows F(0) in the problem's own precision.
     allowed = max(instance.tol * F, EPS * at_zero) * (1 + (1e-5 if single else 1e-9)) + TINY
-    if solved and allowed < gap < np.inf:
+    if solved and not (gap <= allowed or gap == np.inf):
         return f"SOLVED with gap {gap:g}, allowed is {allowed:g}", []
     if gap == np.inf:
         if not solved:

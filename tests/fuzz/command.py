@@ -10,8 +10,7 @@ from functools import partial
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from fuzz.check import Verdict, run
-from fuzz.draw import kind_of
+from fuzz.check import SOURCES, Verdict, drawn, run
 
 COLUMNS = ("drawn", "SOLVED", "MAX_ITER", "TIME_LIMIT", "NUMERICAL_ERROR", "refused", "crashed")
 
@@ -22,21 +21,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first one")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--kinds", help="only these constructors, by commas; all by default")
+    parser.add_argument("--kinds", help="only these rows of the table, by commas; all if not given")
+    parser.add_argument("--source", default="all", choices=("all", *SOURCES), help="what is drawn")
     parser.add_argument("--optimizer", default="auto")
     parser.add_argument("--engine", help="passed to solve; its own default if not given")
     parser.add_argument("--max-iter", type=int, default=200)
     parser.add_argument("--minutes", type=float, help="stop after so many minutes")
     parser.add_argument("--failures", default="fuzz-failures.txt", help="file for what was wrong")
     given = parser.parse_args(arguments)
-    options = {"optimizer": given.optimizer, "max_iter": given.max_iter}
+    options = {"source": given.source, "max_iter": given.max_iter}
+    if given.optimizer != "auto":
+        options["optimizer"] = given.optimizer
     if given.engine:
         options["engine"] = given.engine
     one = partial(_one, given.seed, options)
     numbers = range(given.first, given.first + given.count)
     if given.kinds:
         wanted = given.kinds.split(",")
-        numbers = [number for number in numbers if kind_of(given.seed, number) in wanted]
+        numbers = [i for i in numbers if drawn(given.seed, i, given.source)[0] in wanted]
     if given.jobs == 1:
         return _report(map(one, numbers), given)
     with multiprocessing.get_context("spawn").Pool(given.jobs) as pool:
@@ -79,9 +81,9 @@ def _report(verdicts, given) -> int:
             break
     print(file=sys.stderr)
     columns = ("problems", *COLUMNS, "wrong", "rounding", "no gap", "unproven")
-    print(f"{'constructor':14}" + "".join(f"{c:>16}" for c in columns))
+    print(f"{'':24}" + "".join(f"{c:>16}" for c in columns))
     counts["all"] = sum(counts.values(), Counter())
     for kind in sorted(counts, key=lambda k: (k == "all", k)):
-        print(f"{kind:14}" + "".join(f"{counts[kind][c]:16,}" for c in columns))
+        print(f"{kind:24}" + "".join(f"{counts[kind][c]:16,}" for c in columns))
     print(f"{done:,} problems in {(time.monotonic() - began) / 60:.1f} min")
     return 1 if failures else 0

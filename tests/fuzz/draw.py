@@ -1,7 +1,7 @@
 """Random and hostile instances of every constructor: instance i of a seed is always the same."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -33,13 +33,36 @@ class Instance:
     kind: str
     text: str
     tol: float
-    build: Callable[[], pl.Problem]
-    plains: Callable[[], list[Plain]]
+    A: np.ndarray  # (1, m, n) or (B, m, n)
+    b: np.ndarray  # (B, m)
+    numbers: dict
+    sparse: bool = False
+    by_columns: bool = False
 
+    @property
+    def own(self) -> bool:
+        """Whether each instance has an A of its own."""
+        return len(self.A) > 1
 
-def kind_of(seed: int, number: int) -> str:
-    """The constructor of instance `number` of a seed: its first random number."""
-    return str(np.random.default_rng([seed, number]).choice(KINDS))
+    def given(self) -> tuple[Any, np.ndarray]:
+        """A and b as the constructor takes them."""
+        b = self.b if len(self.b) > 1 else self.b[0]
+        if self.own:
+            return self.A, b
+        A = np.asfortranarray(self.A[0]) if self.by_columns else self.A[0]
+        return (scipy.sparse.csr_array(A) if self.sparse else A), b
+
+    def build(self, A: Any = None, b: Any = None) -> pl.Problem:
+        """The problem; with other arrays of the same numbers where they are given."""
+        arrays = self.given()
+        A, b = (arrays[0] if A is None else A), (arrays[1] if b is None else b)
+        return construct(self.kind, A, b, self.numbers)
+
+    def plains(self) -> list[Plain]:
+        """Each instance in extended precision."""
+        B, dtype, kind = len(self.b), str(self.A.dtype), self.kind
+        one = [self.A[i if self.own else 0] for i in range(B)]
+        return [plain(kind, one[i], self.b[i], self.numbers, dtype) for i in range(B)]
 
 
 def draw(seed: int, number: int) -> Instance:
@@ -62,15 +85,7 @@ def draw(seed: int, number: int) -> Instance:
     text = f"{kind} B={B} own={own} m={m} n={n} {dtype} {defect} {scales} {sparse=} {tol=:g}"
     text = f"{text} {by_columns=}"
 
-    def build() -> pl.Problem:
-        shared = np.asfortranarray(A[0]) if by_columns else A[0]
-        given = scipy.sparse.csr_array(A[0]) if sparse else (A if own else shared)
-        return construct(kind, given, b if B > 1 else b[0], numbers)
-
-    def plains() -> list[Plain]:
-        return [plain(kind, A[i if own else 0], b[i], numbers, dtype) for i in range(B)]
-
-    return Instance(kind, text, tol, build, plains)
+    return Instance(kind, text, tol, A, b, numbers, sparse, by_columns)
 
 
 def data(rng, kind, batch_A, B, m, n, defect):
@@ -174,9 +189,13 @@ def parameters(rng, kind, A, b, n) -> dict:
     }  # fmt: skip
 
 
+def is_by_columns(A) -> bool:
+    return isinstance(A, np.ndarray) and A.flags.f_contiguous
+
+
 def construct(kind: str, A, b, p: dict) -> pl.Problem:
     if kind in ("lasso", "logistic", "poisson", "softmax"):
-        more = {"classes": CLASSES} if kind == "softmax" else {}
+        more = {"classes": p.get("classes", CLASSES)} if kind == "softmax" else {}
         return getattr(pl, kind)(A, b, p["lam"], weights=p["weights"], **more)
     if kind == "huber":
         return pl.huber(A, b, p["lam"], p["delta"], weights=p["weights"])
@@ -187,12 +206,14 @@ def construct(kind: str, A, b, p: dict) -> pl.Problem:
     if kind in ("simplex_ls", "sum_at_most"):
         return pl.simplex_ls(A, b, p["radius"], at_most=kind == "sum_at_most")
     if kind == "group_lasso":
-        return pl.group_lasso(A, b, p["lam"], p["groups"])
+        return pl.group_lasso(A, b, p["lam"], p["groups"], p.get("group_weights"))
     if kind == "sparse_group_lasso":
-        return pl.sparse_group_lasso(A, b, p["lam"], p["groups"], 0.25, l1_weights=p["weights"])
+        rows = {"weights": p.get("group_weights"), "l1_weights": p["weights"]}
+        return pl.sparse_group_lasso(A, b, p["lam"], p["groups"], 0.25, **rows)
     if kind == "multitask_lasso":
-        return pl.multitask_lasso(A, np.stack([b, b[..., ::-1]], axis=-1), p["lam"])
-    if kind == "positive" and p["l1"] > 0 and isinstance(A, np.ndarray) and A.flags.f_contiguous:
+        stack = torch.stack if isinstance(b, torch.Tensor) else np.stack
+        return pl.multitask_lasso(A, stack([b, _reversed(b)], -1), p["lam"], p.get("row_weights"))
+    if kind == "positive" and p["l1"] > 0 and is_by_columns(A):
         more = {
             "weights": None if p["weights"] is None else p["weights"] + 0.1,
             "nonnegative": True,
@@ -214,13 +235,17 @@ def construct(kind: str, A, b, p: dict) -> pl.Problem:
     return pl.Problem(f, r, single=np.ndim(b) == 1)
 
 
+def _reversed(b):
+    return b.flip(-1) if isinstance(b, torch.Tensor) else b[..., ::-1]
+
+
 def plain(kind: str, A, b, p: dict, dtype: str) -> Plain:
     """The instance that the constructor describes, its numbers rounded to A's precision."""
 
     def stored(value) -> np.ndarray:
         return np.asarray(value, dtype=float).astype(dtype).astype(LONG)
 
-    classes = CLASSES if kind == "softmax" else 1
+    classes = p.get("classes", CLASSES) if kind == "softmax" else 1
     n = A.shape[1] * classes
     one, zero = np.ones(n, LONG), np.zeros(n, LONG)
     t, q, lower, upper = zero, zero, -one * np.inf, one * np.inf
@@ -240,16 +265,17 @@ def plain(kind: str, A, b, p: dict, dtype: str) -> Plain:
     if kind in ("simplex_ls", "sum_at_most"):
         radius, lower = LONG(stored(p["radius"])), zero
     if kind == "group_lasso":
-        groups = p["groups"]
-        t = stored(p["lam"]) * np.ones(groups.max() + 1, LONG)
+        groups, of_groups = penalised(p, stored)
+        t = stored(p["lam"]) * of_groups
     more = {}
     if kind == "sparse_group_lasso":
-        groups = p["groups"]
-        t = 0.75 * stored(p["lam"]) * np.ones(groups.max() + 1, LONG)
+        groups, of_groups = penalised(p, stored)
+        t = 0.75 * stored(p["lam"]) * of_groups
         more = {"l1": 0.25 * stored(p["lam"]) * weights}
     if kind == "multitask_lasso":  # A once for each task, and groups of the pairs (column, task)
         width = A.shape[1]
-        groups, t = np.arange(width * TASKS) // TASKS, stored(p["lam"]) * np.ones(width, LONG)
+        rows = one if p.get("row_weights") is None else stored(p["row_weights"])
+        groups, t = np.arange(width * TASKS) // TASKS, stored(p["lam"]) * rows
         A, b = np.kron(np.eye(TASKS), A), np.concatenate([b, b[::-1]])
         A = A.reshape(len(b), TASKS, width).swapaxes(1, 2).reshape(len(b), TASKS * width)
         q, lower, upper = (np.repeat(v, TASKS) for v in (q, lower, upper))
@@ -261,3 +287,14 @@ def plain(kind: str, A, b, p: dict, dtype: str) -> Plain:
         loss, A.astype(LONG), b.astype(LONG), t, q, lower, upper, groups, radius, at_most, classes,
         **more,
     )  # fmt: skip
+
+
+def penalised(p: dict, stored) -> tuple[np.ndarray, np.ndarray]:
+    """The group of each coordinate, and weights: those in no group are groups of weight 0."""
+    groups = np.array(p["groups"])
+    count = groups.max() + 1
+    given = p.get("group_weights")
+    weights = np.ones(count, LONG) if given is None else stored(given)
+    alone = np.flatnonzero(groups < 0)
+    groups[alone] = count + np.arange(len(alone))
+    return groups, np.concatenate([weights, np.zeros(len(alone), LONG)])

@@ -92,7 +92,7 @@ def test_a_fault_is_noticed(monkeypatch, fault):
 
 def test_float32_answers_without_a_gap_are_checked_after_rounding():
     """Non-negative least squares whose violations are small until x is rounded to float32."""
-    assert main(["--seed", "4242", "--first", "7475", "--count", "1"]) == 0
+    assert main(["--source", "small", "--seed", "4242", "--first", "7475", "--count", "1"]) == 0
 
 
 def test_a_dual_point_whose_length_overflows_bounds_nothing():
@@ -109,9 +109,14 @@ def test_a_dual_point_whose_length_overflows_bounds_nothing():
 @pytest.mark.parametrize("number", [43101, 65265, 78155])
 def test_gaps_count_what_unpenalised_columns_lose(number):
     """Poisson regression whose dual point is orthogonal to unpenalised columns to rounding only."""
-    assert main(["--seed", "90210", "--first", str(number), "--count", "1"]) == 0
+    assert main(["--source", "small", "--seed", "90210", "--first", str(number), "--count", "1"]) == 0
 
 
 def test_rounding_at_the_simplex_s_centre_allows_no_gap():
     """Opposite columns beside a target of 1e-81 of their size: A x is rounding at the centre."""
-    assert main(["--seed", "118", "--first", "29675", "--count", "1"]) == 0
+    assert main(["--source", "small", "--seed", "118", "--first", "29675", "--count", "1"]) == 0
+
+
+def test_gaps_count_what_is_lost_on_separable_data():
+    """Softmax whose classes unpenalised columns separate: no minimiser, and x is far from far."""
+    assert main(["--seed", "60602", "--source", "small", "--first", "2420", "--count", "1"]) == 0

@@ -225,10 +225,11 @@ cdef class Certified(Point):
         classes or targets nothing is measured, and less is taken for rounding.
 
         F(y) is at least the dual value plus c_j y_j for these columns. What is set to 0 lowers the bound by
-        |c_j x_j|: a minimiser y whose predictions are those of x to rounding has about the same y_j.
+        |c_j x_j|: a minimiser y whose predictions are those of x to rounding has about the same y_j. It is
+        lowered for a y_j that moves predictions by the `reach` of the loss, too, where x_j is still far from y_j.
         """
         cdef Py_ssize_t i, j, k, count = self.free_count
-        cdef double size = sqrt(dot(self.f.u, self.f.u, self.m)), unit
+        cdef double size = sqrt(dot(self.f.u, self.f.u, self.m)), unit, reach = self.f.reach() * sqrt(self.m)
         cdef bint measured = False
         self.lost = 0.0
         for i in range(count):
@@ -246,7 +247,8 @@ cdef class Certified(Point):
                     measured = True
                 if fabs(self.c[j]) > 1e3 * DBL_EPSILON * sqrt(self.free_gram[i * (count + 1)]):
                     continue
-            self.lost += fabs(self.c[j] * self.x[j])
+            if self.c[j] != 0.0:
+                self.lost += fabs(self.c[j]) * max(fabs(self.x[j]), reach / self.free_length[i])
             self.c[j] = 0.0
         return 0
 

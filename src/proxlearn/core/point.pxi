@@ -52,6 +52,9 @@ cdef class Point:
         self.begin()
         if start is not None:
             self.restart(<double *> &start[0])
+            self.A.predict(self.v, self.z)
+            if not self.penalised_value() <= self.level:  # that is no help, and may even not be finite
+                self.restart(NULL)
 
     def __dealloc__(self):
         free(self.x)

@@ -20,6 +20,9 @@ from proxlearn.core.starts import MOST, PATIENCE, Start
 
 Array = npt.NDArray[np.float64]
 
+LEAST_OPTION = 1e-290
+"""Below it, options of the loss in the core's units have too few digits."""
+
 
 @dataclass
 class Limits:
@@ -151,10 +154,12 @@ class Single:
         self.quadratic, self.copies = kind.quadratic, glm.copies
         options = {name: of_problem(v, i) for name, v in glm.options.items()}
         self.single, self.units = A.dtype.itemsize == 4, UNCHANGED
+        self.lost = False  # whether an option of the loss vanishes beside b
         if not is_moderate(A, b, s, *rows, largest=glm.largest):
             A, b, s = self._scale(A, b, s)
             rows = penalty.scale(self.units, rows)
             options = self.units.scale_options(options, kind.scaled_options)
+            self.lost = any(options[name] < LEAST_OPTION for name in kind.scaled_options)
         self.mean: Array | None = None
         self.reduced: Reduction | None = None
         self.direct: Single | None = None
@@ -252,7 +257,7 @@ class Single:
         x: Array = start[:n] / self.units.x
         if self.mean is not None and not self.quadratic:
             by_class = x.reshape(self.copies, self.n)
-            last = start[n:] if len(start) > n else np.zeros(self.copies)
+            last = start[n:] / self.units.b if len(start) > n else np.zeros(self.copies)
             x = np.column_stack([by_class, last + by_class @ self.mean]).ravel()
         return np.ascontiguousarray(x)
 
@@ -308,7 +313,7 @@ class Single:
             status = solver.round_to_single(limits.tol)
         x = np.empty(self.width)
         solver.solution(x)
-        constant, scale = 0.0, self.units.objective
+        constant, scale = 0.0, math.nan if self.lost else self.units.objective
         if self.mean is not None:
             x, constant = self._outward(x)
             constant = constant * self.units.b

@@ -119,7 +119,8 @@ class HuberRegressor(L1Ratio, SeparablePenalty, Regressor):
         count, last = 0, np.inf
         middle = np.average(y, weights=s)
         least = SMALLEST_SCALE * float(np.sqrt(np.average((y - middle) ** 2, weights=s)))
-        least = max(least, np.finfo(float).tiny)
+        # Beside y, a scale below its rounding is lost.
+        least = max(least, np.finfo(float).eps * float(np.abs(y).max()), np.finfo(float).tiny)
         while count < MOST_SCALES and abs(scale - last) > SCALE_TOLERANCE * scale:
             count, last = count + 1, scale
             glm = describe(

@@ -75,7 +75,8 @@ def solve(
         Most iterations: working sets of the core with the iterations of its start, or steps of the
         loop.
     x0 : array (n,) or (B, n), optional
-        Where to start; the penalty's point nearest to 0 by default.
+        Where to start; the penalty's point nearest to 0 by default, and in the core also where F is
+        smaller there than at x0.
     time_limit : float, optional
         Most seconds.
     safeguard : bool

@@ -94,6 +94,9 @@ cdef class Logistic(Loss):
     cdef double dual_value(self, double scale) noexcept nogil:
         return entropy(self.s, self.t, scale, self.m) if 0.0 <= scale <= 1.0 else -INFINITY
 
+    cdef double reach(self) noexcept nogil:
+        return LOGARITHMS
+
     cdef double best_constant(self) noexcept nogil:
         """The logarithm of the odds."""
         cdef double sums[2]

@@ -92,6 +92,13 @@ cdef class Loss:
         """
         return 0.0
 
+    cdef double reach(self) noexcept nogil:
+        """How large the predictions of a minimiser may be on unpenalised columns, whatever b is.
+
+        Predictions beyond that change the loss by no more than rounding. 0 where they have the unit of b.
+        """
+        return 0.0
+
     cdef double best_constant(self) noexcept nogil:
         """The minimiser of f over equal predictions; NaN where it is not known in closed form."""
         return NAN
@@ -99,3 +106,6 @@ cdef class Loss:
     cdef double best_scale(self, double largest) noexcept nogil:
         """The multiple of u, between 0 and `largest`, at which the dual value is greatest."""
         return min(largest, 1.0)
+
+
+cdef double LOGARITHMS = 40.0  # Predictions that are logarithms: exp(-40) is lost in a sum with 1.

@@ -141,6 +141,9 @@ cdef class Poisson(Loss):
     cdef double dual_value(self, double scale) noexcept nogil:
         return poisson_dual(self.s, self.b, self.log_b, self.mu, scale, self.m) if 0.0 <= scale <= 1.0 else -INFINITY
 
+    cdef double reach(self) noexcept nogil:
+        return LOGARITHMS
+
     cdef double rounding(self, double *z) noexcept nogil:
         """Each term u (1 + log b) of the dual value is rounded four times, and logarithms can be large."""
         return 4.0 * DBL_EPSILON * poisson_terms(self.u, self.log_b, z, self.m)

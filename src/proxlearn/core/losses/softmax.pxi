@@ -166,6 +166,9 @@ cdef class Softmax(Loss):
                     self.wrong[i] += self.p[at]
             self.u[<Py_ssize_t> self.b[i] * m + i] = self.s[i] * self.wrong[i]
 
+    cdef double reach(self) noexcept nogil:
+        return LOGARITHMS
+
     cdef double dual_value(self, double scale) noexcept nogil:
         if not 0.0 <= scale <= 1.0:
             return -INFINITY
