@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from proxlearn.core.penalty_kinds import SEPARABLE, Simplex
-from proxlearn.core.reduction import weighted_mean
+from proxlearn.core.reduction import centred, weighted_mean
 from proxlearn.core.shared_matrix import Shared, compiled, is_covered, prepared
 from proxlearn.core.simplex import CONSTRAINTS
 from proxlearn.core.single import Glm, Limits, of_problem
@@ -66,7 +66,7 @@ def solve_by_active_sets(
         share = np.full(b.shape[1], 1.0 / b.shape[1]) if s is None else s / s.sum()
         mean = weighted_mean(glm.A, share)
         middle = (b * share).sum(axis=1)  # each row by itself, whatever their number
-        b = b - middle[:, None]
+        b = centred(b, middle, share)
     if s is not None:
         b = b * np.sqrt(s)
     shared: Shared | None = kept.get("shared")

@@ -1,5 +1,6 @@
 """Arrays in the shapes and layouts that the core reads."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -71,13 +72,45 @@ def describe(
     penalty: PenaltyKind = simplex or SEPARABLE
     if groups is not None:
         penalty = groups if isinstance(groups, Groups) else Groups(np.asarray(groups, np.intp))
-    return Glm(
+    glm = Glm(
         A, kind.prepare(_rows(b)), loss, weights,
         _number_or_rows(l1), _number_or_rows(l2),
         _number_or_rows(lower), _number_or_rows(upper), intercept, largest,
         {name: np.atleast_1d(options[name]) for name in options} if options else {},
         penalty, _number_or_rows(level), getattr(penalty, "tasks", 1),
     )  # fmt: skip
+    free = intercept and penalty is SEPARABLE and not (np.all(glm.l1) or np.all(glm.l2))
+    return withoutconstant_columns(glm) if free else glm
+
+
+def withoutconstant_columns(glm: Glm) -> Glm:
+    """The same, where columns that are constant beside an intercept have coefficients of 0.
+
+    The intercept does what they could do. After centring only rounding is left of such a column,
+    and without a penalty its coefficient would be as large as one divided by that.
+    """
+    weights = np.ones((1, 1)) if isinstance(glm.sample_weight, float) else glm.sample_weight
+    if glm.A.ndim != 2:
+        return glm
+    held = np.stack([constant_columns(glm.A, np.flatnonzero(s)) for s in weights])
+    if not held.any():
+        return glm
+    held = np.tile(held, glm.copies)
+    return replace(glm, lower=np.where(held, 0.0, glm.lower), upper=np.where(held, 0.0, glm.upper))
+
+
+def constant_columns(A: Any, used: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+    """Which columns (n,) have the same entry in all used rows, or in all where one is given."""
+    used = np.arange(A.shape[0]) if len(used) == 1 else used
+    if scipy.sparse.issparse(A):
+        constant = np.diff(A.indptr) >= len(used)  # a column of zeros needs no centring
+        few = A[:, np.flatnonzero(constant)].toarray()[used]
+    else:
+        constant = (A[used[0]] == A[used[-1]]) & (A[used[0]] == A[used[len(used) // 2]])
+        few = A[:, constant][used]
+    constant[constant] = (few == few[:1]).all(axis=0)
+    found: npt.NDArray[np.bool_] = constant
+    return found
 
 
 def _rows(value: Any) -> Array:

@@ -24,7 +24,7 @@ from proxlearn.core.answers import STATUSES, Answer, answer_of, collected
 from proxlearn.core.batches import active_sets_pay, solve_by_active_sets
 from proxlearn.core.describing import describe
 from proxlearn.core.penalty_kinds import Simplex
-from proxlearn.core.reduction import Reductions, reductions_that_pay, weighted_gram
+from proxlearn.core.reduction import Reductions, centred, reductions_that_pay, weighted_gram
 from proxlearn.core.scaling import is_moderate, moderate_rows
 from proxlearn.core.simplex import OnSimplex
 from proxlearn.core.single import Glm, Limits, Part, Single, of_problem
@@ -165,7 +165,7 @@ def _solve_shared(
     first = Single(glm, 0, None, 1.0, reductions)
     if first.mean is not None and first.quadratic:
         middle = _products(b, s / s.sum(), part)
-        b = b - middle[:, None]
+        b = centred(b, middle, s)
     offsets = sizes = correlations = gram = None
     if first.reduced is not None and part is not None:
         b, offsets, sizes = first.reduced.targets_one_by_one(b)

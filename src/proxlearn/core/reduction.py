@@ -110,6 +110,19 @@ def weighted_mean(A: Any, share: Array) -> Array:
     return total
 
 
+def centred(b: Array, middle: Array, s: Array) -> Array:
+    """Targets b (B, m) less their weighted means (B,); 0 where a target is constant.
+
+    Rounding would be left of a constant target, and no tolerance relative to it could be met.
+    """
+    left: Array = b - middle[:, None]
+    rounding = 8.0 * float(np.finfo(float).eps) * np.abs(middle)
+    for i in np.flatnonzero(np.abs(left[:, int(s.argmax())]) <= rounding):
+        if (np.abs(left[i][s > 0]) <= rounding[i]).all():
+            left[i] = 0.0
+    return left
+
+
 class Reductions:
     """The reductions of the matrices of a `Glm`, each made once."""
 

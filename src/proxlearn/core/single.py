@@ -14,7 +14,7 @@ from proxlearn.core import kernel
 from proxlearn.core.dual_cone import strictly_feasible
 from proxlearn.core.losses import LOSSES, LossKind
 from proxlearn.core.penalty_kinds import SEPARABLE, PenaltyKind
-from proxlearn.core.reduction import Reduction, Reductions, weighted_mean
+from proxlearn.core.reduction import Reduction, Reductions, centred, weighted_mean
 from proxlearn.core.scaling import UNCHANGED, Scaling, is_moderate
 from proxlearn.core.starts import MOST, PATIENCE, Start
 
@@ -173,7 +173,7 @@ class Single:
             self.mean = np.zeros(self.n) if uncentred else weighted_mean(A, share)
             if self.quadratic:
                 self.middle = float(share @ b)
-                b = b - self.middle
+                b = centred(b[None], np.array([self.middle]), s)[0]
             else:
                 ones = True
                 penalty, rows = penalty.extend(rows, self.n, self.copies)

@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from proxlearn.core.glm import Answer, describe, solve_glm
+from proxlearn.core.glm import STATUSES, Answer, describe, solve_glm
 from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import (
     Array,
     limits_of,
     require_at_least,
-    warn_unless_solved,
+    warn,
+    warn_of_gap,
     writable,
 )
 from proxlearn.sklearn.regressor import Regressor, is_full, times
@@ -21,6 +22,9 @@ MOST_SCALES = 100
 
 SCALE_TOLERANCE = 1e-9
 """The relative change of the scale below which it is kept."""
+
+FARTHEST = 7.0
+"""How far the logarithm of the scale may rise in one step, a factor of about a thousand."""
 
 SMALLEST_SCALE = 1e-6
 """The smallest scale, relative to the spread of y: an exact fit would have the scale 0."""
@@ -94,14 +98,19 @@ class HuberRegressor(L1Ratio, SeparablePenalty, Regressor):
         s = np.ones(X.shape[0]) if w is None else w
         start = self._start_point(X.shape[1])
         scale = self.scale_ if start is not None else _first_scale(y, s)
-        answer, scale, left, count = self._alternate(X, y, s, scale, start)
-        warn_unless_solved(answer, self.tol)
+        answer, search, left = self._alternate(X, y, s, scale, start)
+        scale = search.scale
         self.coef_, self.intercept_ = answer.x[0], float(answer.intercept[0])
         # The core's objective is that of scikit-learn, times sigma/2 and without m sigma.
         self.scale_: float = float(scale)
-        self.n_iter_ = count
-        self.dual_gap_ = 2.0 * float(answer.gap[0]) / scale if scale > 0 else 0.0
+        self.n_iter_ = search.count
+        self.dual_gap_ = 2.0 * float(answer.gap[0]) / scale
         self.outliers_ = np.abs(left) > self.epsilon * scale
+        objective = float(s.sum()) * scale + 2.0 * float(answer.objective[0]) / scale
+        if answer.status[0] and not self.dual_gap_ <= self.tol * objective:
+            warn_of_gap(STATUSES[answer.status[0]], self.dual_gap_ / objective, self.tol)
+        elif not search.done:
+            warn(f"The scale did not converge in {MOST_SCALES} fits; scale the features or y.")
 
     def _start_point(self, features: int) -> Array | None:
         """Coefficients and intercept of the last fit, where they are asked for."""
@@ -111,27 +120,61 @@ class HuberRegressor(L1Ratio, SeparablePenalty, Regressor):
 
     def _alternate(
         self, X: Any, y: Array, s: Array, scale: float, start: Array | None
-    ) -> tuple[Answer, float, Array, int]:
+    ) -> tuple[Answer, "ScaleSearch", Array]:
         """Coefficients for a scale and the scale for coefficients, in turns."""
         # The core's penalty has l2/2 where scikit-learn's objective has l2.
         penalty = times(self.alpha, self._penalty(X.shape[1], self._ratio()))
         penalty["l1"] = 0.5 * penalty["l1"]
-        count, last = 0, np.inf
-        middle = np.average(y, weights=s)
+        middle = np.average(y, weights=s) if self.fit_intercept else 0.0
         least = SMALLEST_SCALE * float(np.sqrt(np.average((y - middle) ** 2, weights=s)))
-        # Beside y, a scale below its rounding is lost.
-        least = max(least, np.finfo(float).eps * float(np.abs(y).max()), np.finfo(float).tiny)
-        while count < MOST_SCALES and abs(scale - last) > SCALE_TOLERANCE * scale:
-            count, last = count + 1, scale
+        least = max(least, SMALLEST_SCALE**2 * float(np.abs(y).max()), np.finfo(float).tiny)
+        search = ScaleSearch(scale, least)
+        while True:
             glm = describe(
-                X, y, "huber", options={"delta": self.epsilon * scale}, sample_weight=s,
-                **times(scale, penalty), intercept=bool(self.fit_intercept),
+                X, y, "huber", options={"delta": self.epsilon * search.scale}, sample_weight=s,
+                **times(search.scale, penalty), intercept=bool(self.fit_intercept),
             )  # fmt: skip
             answer = solve_glm(glm, start, limits_of(self, is_full(penalty)))
             start = np.append(answer.x[0], answer.intercept[0])
             left = y - np.asarray(X @ answer.x[0]).ravel() - answer.intercept[0]
-            scale = max(_scale_of(left, s, self.epsilon, scale), least)
-        return answer, last, left, count
+            if search.ends(_scale_of(left, s, self.epsilon)):
+                return answer, search, left
+
+
+class ScaleSearch:
+    """The scale that is the best one for the coefficients that are the best ones for it.
+
+    The minimum over the coefficients is a convex function of the scale, and it falls at a scale
+    that is too small for its coefficients. So such a scale lies below the solution, and one that is
+    too large above it. The next scale is that of the secant method for the logarithm of their
+    ratio, which takes a third of the fits that alternating takes, or less.
+    """
+
+    def __init__(self, scale: float, least: float):
+        self.scale, self.least = max(scale, least), least
+        self.count, self.done = 0, False
+        self.low, self.high = -np.inf, np.inf
+        self.last: tuple[float, float] | None = None
+
+    def ends(self, better: float) -> bool:
+        """Take what is best for the coefficients that are best for the scale; choose the next."""
+        self.count += 1
+        place, floor = float(np.log(self.scale)), float(np.log(self.least))
+        off = float(np.log(max(better, self.least))) - place
+        self.low, self.high = (place, self.high) if off > 0 else (self.low, place)
+        self.done = min(abs(off), self.high - self.low) <= SCALE_TOLERANCE
+        if self.done or self.count >= MOST_SCALES:
+            return True
+        next_ = place + off
+        if self.last is not None and off * (off - self.last[1]) * (place - self.last[0]) != 0.0:
+            next_ = place - off * (place - self.last[0]) / (off - self.last[1])
+        self.last = place, off
+        next_ = min(next_, place + FARTHEST)
+        if not self.low < next_ < self.high:
+            inside = np.isfinite(self.low) and np.isfinite(self.high)
+            next_ = 0.5 * (self.low + self.high) if inside else place + off
+        self.scale = float(np.exp(next_)) if next_ > floor else self.least
+        return False
 
 
 def _first_scale(y: Array, s: Array) -> float:
@@ -141,22 +184,23 @@ def _first_scale(y: Array, s: Array) -> float:
     return 1.4826 * spread if spread > 0 else 1.0
 
 
-def _scale_of(left: Array, s: Array, epsilon: float, scale: float) -> float:
-    """The scale that minimises the objective for these errors.
+def _scale_of(left: Array, s: Array, epsilon: float) -> float:
+    """The scale that minimises the objective for these errors; 0 where it rises with the scale.
 
-    Its derivative vanishes where sigma^2 is the sum of the squares of the errors up to
-    epsilon sigma, divided by m - epsilon^2 times the number of the others.
+    Its derivative is the sum of the weights less that of ``s_i min(left_i / sigma, epsilon)^2``.
+    It vanishes where sigma^2 is the sum of the squares of the errors up to epsilon sigma, divided
+    by the weight of all samples less epsilon^2 times that of the others.
     """
-    size, total = np.abs(left), float(s.sum())
-    for _ in range(100):
-        inside = size <= epsilon * scale
-        free = total - epsilon**2 * float(s[~inside].sum())
-        if free <= 0:
-            scale *= 2.0  # too many outliers: the objective falls with the scale
-            continue
-        better = float(np.sqrt((s[inside] @ np.square(left[inside])) / free))
-        better = max(better, np.finfo(float).tiny)
-        if abs(better - scale) <= 1e-14 * scale:
-            return better
-        scale = better
-    return scale
+    squares = np.square(left)
+    order = np.argsort(squares)
+    squares, weights = squares[order], s[order]
+    total = float(s.sum())
+    inside, outside = np.cumsum(weights * squares), total - np.cumsum(weights)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Where sigma is such that epsilon sigma is each of the errors in turn.
+        derivative = total - epsilon**2 * (inside / squares + outside)
+        falls = np.flatnonzero((squares > 0) & (derivative <= 1e-12 * total))
+    if not len(falls):
+        return 0.0
+    last = falls[-1]
+    return float(np.sqrt(inside[last] / (total - epsilon**2 * outside[last])))

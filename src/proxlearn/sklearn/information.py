@@ -84,8 +84,10 @@ class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
         require_at_least(0, gamma=self.gamma)
 
     def _minimise(self, X: Any, y: Any, w: Array | None) -> None:
-        m, y = X.shape[0], writable(np.asarray(y, dtype=np.float64))
-        s = np.ones(m) if w is None else w * (m / w.sum())
+        y = writable(np.asarray(y, dtype=np.float64))
+        w = np.ones(len(y)) if w is None else w
+        m = int(np.count_nonzero(w))  # samples of weight 0 do not count
+        s = w * (m / w.sum())
         self.alphas_ = self._grid(X, y, w, 1.0)
         penalty = self._penalty(X.shape[1], 1.0)
         intercept = bool(self.fit_intercept)
@@ -105,7 +107,7 @@ class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
 
     def _judge(self, X: Any, y: Array, s: Array, squares: Array, sizes: Any) -> None:
         """Set the criterion of models with these sums of squares and numbers of non-zeros."""
-        m, n = X.shape
+        m, n = np.count_nonzero(s), X.shape[1]
         self.noise_variance_ = self._variance(X, y, s)
         factor = 2.0 if self.criterion == "aic" else np.log(m)
         value = m * np.log(2 * np.pi * self.noise_variance_) + squares / self.noise_variance_
@@ -120,7 +122,7 @@ class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
         if self.noise_variance is not None:
             require_at_least(0, strict=True, noise_variance=self.noise_variance)
             return float(self.noise_variance)
-        m, n = X.shape
+        m, n = np.count_nonzero(s), X.shape[1]
         if m <= n + self.fit_intercept:
             raise InputError(
                 f"X has {m} samples and {n} columns, which leaves nothing to estimate the variance "
@@ -128,7 +130,7 @@ class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
             )
         columns = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X, dtype=np.float64)
         if self.fit_intercept:
-            columns = np.column_stack([columns, np.ones(m)])
+            columns = np.column_stack([columns, np.ones(len(y))])
         root = np.sqrt(s)
         found = np.linalg.lstsq(root[:, None] * columns, root * y)[0]
         left = float(np.square(y - columns @ found) @ s)

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from proxlearn.core.describing import constant_columns
 from proxlearn.core.glm import Answer, Glm, Limits, describe, path_glm, solve_glm
 from proxlearn.core.penalty_kinds import Groups
+from proxlearn.core.reduction import centred
 from proxlearn.sklearn.fitting import Array
 
 
@@ -34,10 +36,11 @@ class Tasks:
         if fit_intercept:
             share = s[used] / s.sum()
             self.middle = share @ targets
-            targets = targets - self.middle
+            targets = centred(np.ascontiguousarray(targets.T), self.middle, share).T
             if not self.ones:
                 self.mean = share @ A
                 A = A - self.mean
+                A[:, constant_columns(X, np.flatnonzero(used))] = 0.0
         if scipy.sparse.issparse(A):
             A = scipy.sparse.diags_array(root) @ A
             self.A = (scipy.sparse.hstack([A, root[:, None]]) if self.ones else A).tocsc()

@@ -1,0 +1,139 @@
+"""Estimators on data that no one would choose: constant columns and targets, weights of zero."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn import linear_model
+
+from proxlearn.sklearn import (
+    ElasticNet,
+    GroupLasso,
+    HuberRegressor,
+    Lasso,
+    LassoCV,
+    LassoIC,
+    LogisticRegression,
+    MultiTaskElasticNet,
+    MultiTaskLasso,
+    NonNegativeLeastSquares,
+    PoissonRegressor,
+    SparseGroupLasso,
+)
+
+LAYOUTS = [np.asarray, np.asfortranarray, scipy.sparse.csr_array]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("constant", [1.0, 0.1, -2.5])
+@pytest.mark.parametrize(
+    "model",
+    [
+        NonNegativeLeastSquares(),
+        Lasso(alpha=0),
+        Lasso(alpha=0, positive=True),
+        Lasso(alpha=0.01, penalty_weights=[1.0, 0.0, 0.0]),
+        PoissonRegressor(alpha=0),
+        HuberRegressor(alpha=0),
+    ],
+    ids=str,
+)
+def test_a_constant_column_beside_an_intercept_has_no_coefficient(rng, model, constant, layout):
+    X = rng.standard_normal((30, 3))
+    X[:, 2] = constant
+    y = np.exp(0.2 * X[:, 0]) + rng.uniform(size=30)
+    w = rng.integers(0, 3, 30)
+    X[w == 0] = 1e3  # samples without weight may be anything
+    fitted = model.fit(layout(X), y, w)
+    assert fitted.coef_[2] == 0
+    assert np.abs(fitted.coef_).max() < 10
+
+
+def test_a_constant_column_and_logistic_regression_without_a_penalty(rng):
+    X = np.column_stack([rng.standard_normal(60), np.full(60, 0.3)])
+    y = X[:, 0] + rng.standard_normal(60) > 0
+    for labels in (y, y.astype(int) + (X[:, 0] > 1)):
+        model = LogisticRegression(C=np.inf).fit(X, labels)
+        assert (model.coef_[:, 1] == 0).all()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "model",
+    [
+        Lasso(alpha=1e-34),
+        ElasticNet(alpha=1e-34, l1_ratio=0.5),
+        GroupLasso(alpha=1e-34, groups=2),
+        SparseGroupLasso(alpha=1e-34, groups=2),
+        NonNegativeLeastSquares(),
+        MultiTaskLasso(alpha=1e-34),
+        MultiTaskElasticNet(alpha=1e-34),
+        LassoCV(cv=2),
+    ],
+    ids=str,
+)
+def test_constant_targets_are_solved(rng, model, layout):
+    X, w = rng.standard_normal((40, 4)), rng.uniform(0, 3, 40)
+    w[::5] = 0
+    y = np.full(40, 0.1 + 0.2)
+    y[::5] = 7.0  # these have no weight
+    y = np.column_stack([y, -y]) if isinstance(model, MultiTaskLasso | MultiTaskElasticNet) else y
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(layout(X), y, w)
+    assert not model.coef_.any()
+    np.testing.assert_allclose(model.predict(X[1:2])[0], y[1])
+
+
+def huber_objective(model, X, y, s):
+    z = (y - X @ model.coef_ - model.intercept_) / model.scale_
+    inside = np.abs(z) <= model.epsilon
+    H = np.where(inside, z**2, 2 * model.epsilon * np.abs(z) - model.epsilon**2)
+    return s @ (model.scale_ * (1 + H)) + model.alpha * model.coef_ @ model.coef_
+
+
+def with_outliers(rng, m, n):
+    X, s = rng.standard_normal((m, n)), rng.uniform(0, 2, m)
+    y = X[:, 0] + rng.standard_normal(m)
+    y[rng.uniform(size=m) < 0.15] += 20
+    return X, y, s
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 1.35, 2.5])
+@pytest.mark.parametrize("m", [5, 12, 60])
+@pytest.mark.parametrize("n", [1, 3, 8])
+def test_huber_regression_is_no_worse_than_scikit_learns(rng, m, n, epsilon):
+    X, y, s = with_outliers(rng, m, n)
+    options = {"epsilon": epsilon, "alpha": 10.0 ** rng.uniform(-3, 0)}
+    ours = HuberRegressor(**options).fit(X, y, s)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = linear_model.HuberRegressor(**options, max_iter=10_000, tol=1e-9).fit(X, y, s)
+    best = huber_objective(theirs, X, y, s)
+    floor = 2e-6 * s.sum() * y.std()  # the scale of an exact fit is not 0
+    assert huber_objective(ours, X, y, s) <= best * (1 + 1e-6) + floor
+    assert ours.n_iter_ <= 20  # coefficients and scale in turns took up to 100 and more
+
+
+def test_epsilon_one_where_no_error_is_small():
+    """The scale was doubled for ever, since all errors were beyond it, and ended 27% off."""
+    X = np.array([[0.0, 0], [0, 0], [-0.0825, 0], [0, 0], [0, 0.1034]])
+    y, s = np.array([21.49, 1.70, 21.61, 0.94, 1.58]), np.array([1.768, 1.211, 0.519, 1.417, 0])
+    model = HuberRegressor(epsilon=1.0, alpha=0.04).fit(X, y, s)
+    assert huber_objective(model, X, y, s) < 92.9
+
+
+def test_information_criteria_leave_out_samples_without_weight(rng):
+    X, w = rng.standard_normal((60, 5)), rng.uniform(1, 2, 60)
+    y = X[:, 0] + rng.standard_normal(60)
+    w[::2] = 0
+    all_samples = LassoIC("bic").fit(X, y, w)
+    used = LassoIC("bic").fit(X[w > 0], y[w > 0], w[w > 0])
+    np.testing.assert_allclose(all_samples.criterion_, used.criterion_)
+    np.testing.assert_allclose(all_samples.noise_variance_, used.noise_variance_)
