@@ -148,3 +148,23 @@ def test_weights_of_very_different_size_are_solved_to_a_gap():
         answer = solve_glm(problem(20 * A, 0.0, l2, s=s))
         assert answer.status.tolist() == [0]
         assert answer.gap[0] <= 1e-6 * answer.objective[0]
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+@pytest.mark.parametrize("strength", [10, 100, 1000])
+def test_nearly_separated_classes_with_an_intercept_take_few_working_sets(strength, layout):
+    # The certificate moves the dual point until it is orthogonal to the intercepts. Columns that joined had
+    # their gradient from that point and the others from x: a model without a minimum, and steps of 1e16.
+    rng = np.random.default_rng(1)
+    labels = np.arange(50) % 8
+    X = rng.standard_normal((50, 1200)) + rng.standard_normal((50, 10)) @ rng.standard_normal(
+        (10, 1200)
+    )
+    if layout == "sparse":
+        X = scipy.sparse.csc_array(X * (rng.random(X.shape) < 0.2))
+    glm = describe(
+        X, labels, "softmax", l1=1 / strength, sample_weight=np.ones(50), intercept=True,
+        options={"classes": 8},
+    )  # fmt: skip
+    answer = solve_glm(glm, limits=Limits(1e-6, max_iter=12))
+    assert answer.status.tolist() == [0]

@@ -43,6 +43,7 @@ cdef class Certified(Point):
         if not self.correlated:
             self.A.predict(self.v, self.z)
             self.f.differentiate(self.z)
+            self.displaced = False
             if self.free_count > 0:
                 self.A.correlate_working(self.f.u, self.g)
                 self.balance()
@@ -134,7 +135,7 @@ cdef class Certified(Point):
         self.f.shift(self.dz)
         for j in range(self.n):
             c[j] = self.c[j] + most * self.slope[j]
-        self.correlated = False  # the loss keeps the moved dual point
+        self.correlated, self.displaced = False, True
 
     cdef bint is_stationary(self, double tol) noexcept nogil:
         """True where the violations are at most tol times the gradient at 0, as vectors.
@@ -144,13 +145,14 @@ cdef class Certified(Point):
         self.f.differentiate(self.z)
         self.A.correlate(self.f.u, self.c)
         self.passes += 1
-        self.correlated = False
+        self.correlated, self.displaced = False, False
         return self.r.distance(self.x, self.c) <= tol * self.gradient_at_zero()
 
     cdef double gradient_at_zero(self) noexcept nogil:
         """The length of A^T u at predictions of 0."""
         memset(self.dz, 0, self.m * sizeof(double))
         self.f.differentiate(self.dz)
+        self.displaced = True
         self.A.correlate(self.f.u, self.c)
         self.passes += 1
         return sqrt(dot(self.c, self.c, self.n))
@@ -214,6 +216,7 @@ cdef class Certified(Point):
                 self.d[self.free_ones[i]] = self.free_step[at]
             self.A.predict(self.d, self.dz)
             self.f.shift(self.dz)
+            self.displaced = True
         return 0
 
     cdef int drop_rounding(self) except -1 nogil:

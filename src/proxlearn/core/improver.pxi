@@ -122,6 +122,9 @@ cdef class Improver(Certified):
         cdef double worst = 0.0, last = INFINITY, least = INFINITY
         cdef bint again = False, swept = False
         self.reached = self.swept = 0.0
+        if self.displaced:  # new columns have their gradient from c at that dual point
+            self.evaluate()
+            self.correlated = False
         for t in range(MOST_MODELS):
             worst = self.survey_working()
             if target < 0.0:

@@ -102,7 +102,6 @@ cdef class Loop(Improver):
                         if waited >= self.patience():
                             self.gap = INFINITY
                             return SOLVED
-                    self.evaluate()  # the loss was asked about other points
                 if self.stuck >= MOST_STUCK:
                     self.descent.failed, self.stuck = True, 0
                 stalled = stalled + 1 if self.objective >= last else 0

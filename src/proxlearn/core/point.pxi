@@ -31,6 +31,7 @@ cdef class Point:
     cdef Py_ssize_t live_count, known
     cdef bint correlated    # True where c belongs to x
     cdef bint borrowed      # True where c was computed by others, before the solve
+    cdef bint displaced     # True where the loss keeps another dual point than that of x
     cdef double offset      # added to the loss: what a reduced problem leaves out
     cdef readonly double level  # F at the feasible point nearest to 0
     cdef object kept
@@ -125,6 +126,7 @@ cdef class Point:
         """Predictions and dual point at x, and the gradient on the working set."""
         self.A.predict(self.v, self.z)
         self.f.differentiate(self.z)
+        self.displaced = False
         self.A.correlate_working(self.f.u, self.g)
 
     def solution(self, double[::1] out):
