@@ -96,9 +96,8 @@ cdef class CoordinateFactor(Model):
     @cython.final
     cdef bint update_factor(self, Py_ssize_t count) except -1 nogil:
         """Take variables out of the factor that are no longer active, and append those that now are."""
-        cdef Py_ssize_t i, t, p, kept = self.factored_count
-        cdef int a, fresh, ld = self.factor_room, info = 0
-        cdef double unit = 1.0, minus = -1.0
+        cdef Py_ssize_t i, t, p, kept = self.factored_count, fresh, first, ld = self.factor_room
+        cdef bint done = True
         cdef double *L = self.factor
         memset(self.mark, 0, self.room)
         for i in range(count):
@@ -118,21 +117,16 @@ cdef class CoordinateFactor(Model):
                 self.factored[kept + fresh] = self.active[i]
                 fresh += 1
         if fresh > 0:
-            # The rows L21 = H21 L11^-T, and the factor of H22 - L21 L21^T.
-            a = kept
+            first = kept & -CHOLESKY_BLOCK
             for t in range(count):
-                for i in range(max(kept, t), count):
+                for i in range(max(first, t + 1), count):
                     L[t * ld + i] = self.H[self.factored[t] * self.ld + self.factored[i]]
             for i in range(kept, count):
                 p = self.factored[i]
-                L[i * ld + i] += self.l2[p] + RIDGE * self.H[p * self.ld + p]
-            if a > 0:
-                for i in range(kept, count):
-                    dtrsv("L", "N", "N", &a, L, &ld, L + i, &ld)
-                dsyrk("L", "N", &fresh, &a, &minus, L + kept, &ld, &unit, L + kept * ld + kept, &ld)
-            dpotrf("L", &fresh, L + kept * ld + kept, &ld, &info)
-        self.factored_count = count if info == 0 else -1
-        return info == 0
+                L[i * ld + i] = self.l2[p] + (1.0 + RIDGE) * self.H[p * self.ld + p]
+            done = cholesky_extend(L, ld, count, kept, 0.0) == count
+        self.factored_count = count if done else -1
+        return done
 
     @cython.final
     cdef bint factorise_anew(self, Py_ssize_t count) except -1 nogil:
@@ -141,8 +135,7 @@ cdef class CoordinateFactor(Model):
         Nearly dependent columns get a ridge, which grows until the factorisation succeeds. The
         direction stays one of descent, and the sweeps correct what the ridge changed.
         """
-        cdef Py_ssize_t i, t
-        cdef int a = count, ld = self.factor_room, info = 1
+        cdef Py_ssize_t i, t, ld = self.factor_room
         cdef double ridge = RIDGE
         cdef double *column
         cdef double *L = self.factor
@@ -155,11 +148,7 @@ cdef class CoordinateFactor(Model):
                 L[t * ld + t] += self.l2[self.active[t]] + ridge * column[self.active[t]]
                 if L[t * ld + t] <= 0.0:
                     L[t * ld + t] = 1.0
-            if count <= FEW:
-                info = small_cholesky(L, ld, count)
-            else:
-                dpotrf("L", &a, L, &ld, &info)
-            if info == 0:
+            if cholesky_extend(L, ld, count, 0, 0.0) == count:
                 memcpy(self.factored, self.active, count * sizeof(Py_ssize_t))
                 self.factored_count = count
                 return True

@@ -4,8 +4,6 @@ cdef enum:
     ROWS = 1024          # Rows of a block of the Gram matrix at most, and at least,
     LEAST_ROWS = 192
     BLOCK_SIZE = 98_304  # and numbers of a block, which stay in the cache: 768 KiB.
-    MOST_TILED = 300     # Columns up to which gram.h is as fast as BLAS on copied blocks,
-    MOST_TILED_ONCE = 160  # and as BLAS on all columns, which need no copy: 2000 x 150 took 1.16 ms and 1.29, 2000 x 200 2.13 and 1.69.
     FEW_TASKS = 32       # Targets up to which BLAS takes longer to copy A than to multiply it.
     PREDICT_ALL = 4      # A product with all of A in one call is as fast as with so small a part of it, task by task.
 
@@ -226,7 +224,7 @@ cdef class Dense(Data):
                 row = self.all_products + self.index[live[q]] * self.n
                 for p in range(q + 1):
                     H[q * ld + p] = row[self.index[live[p]]]
-        elif count <= MOST_TILED and not (in_one_piece and known == 0 and count > MOST_TILED_ONCE):
+        elif count <= (GRAM_MOST_ONCE if in_one_piece and known == 0 else GRAM_MOST):
             for p in range(count):
                 self.live_column[p] = self.column(live[p])
             self.make_room_for_block(gram_room(self.m, count))

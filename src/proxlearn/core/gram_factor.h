@@ -4,6 +4,7 @@
 #ifndef PROXLEARN_GRAM_FACTOR_H
 #define PROXLEARN_GRAM_FACTOR_H
 
+#include "cholesky.h"
 #include "maths.h"
 
 #define LANES 8
@@ -65,42 +66,19 @@ typedef struct {
 } State;
 
 /* Extend the factor to all k variables; returns the first position whose column depends on those
- * before it, or k. Column e of L is at L + e * ld; entries above the diagonal are never read. Vectors
- * begin at multiples of LANES, so that what is stored as a vector is loaded as the same vector. */
+ * before it, or k. Column e of L is at L + e * ld; entries above the diagonal are never read. */
 static inline long extend_factor(const Family *P, State *s) {
-    long ld = P->ld, k = s->k, from = s->valid, start = from & -LANES;
+    long ld = P->ld, k = s->k, from = s->valid, start = from & -CHOLESKY_BLOCK, good;
     double *restrict L = s->L;
     for (long e = 0; e < k; e++) {
         const double *row = P->H + s->S[e] * P->wide;
-        for (long r = e > start ? e : start; r < k; r++) L[e * ld + r] = row[s->S[r]];
+        if (e >= from) L[e * ld + e] = row[s->S[e]] + P->l2[s->S[e]];
+        for (long r = e >= start ? e + 1 : start; r < k; r++) L[e * ld + r] = row[s->S[r]];
     }
-    for (long e = 0; e < k; e++) {
-        long first = e > start ? e & -LANES : start;
-        double *column = L + e * ld;
-        double diagonal = column[e] + P->l2[s->S[e]];
-        if (e >= from) {
-            double left = diagonal;
-            for (long t = 0; t < e; t++) left -= L[t * ld + e] * L[t * ld + e];
-            if (!(left > 1e-12 * diagonal)) {
-                s->valid = e;
-                return e;
-            }
-            s->inverse[e] = 1.0 / sqrt(left);
-        }
-        double scale = s->inverse[e];
-        for (long r = first; r < k; r += LANES) {
-            lanes a = load(column + r), b = {0};
-            long t = 0;
-            for (; t + 2 <= e; t += 2) {
-                a -= L[t * ld + e] * load(L + t * ld + r);
-                b -= L[t * ld + ld + e] * load(L + t * ld + ld + r);
-            }
-            if (t < e) a -= L[t * ld + e] * load(L + t * ld + r);
-            store(column + r, (a + b) * scale);
-        }
-    }
-    s->valid = k;
-    return k;
+    good = cholesky_extend(L, ld, k, from, 1e-12);
+    for (long e = from; e < good; e++) s->inverse[e] = 1.0 / L[e * ld + e];
+    s->valid = good;
+    return good;
 }
 
 /* y = L^-T L^-1 y on S, in blocks of LANES variables: scalars inside a block, vectors between them. */

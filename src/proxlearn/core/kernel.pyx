@@ -29,7 +29,6 @@ cdef extern from "maths.h" nogil:
     double survey(double *c, double *l1, double *l2, double *lower, double *upper, double *violation, double *largest, long n) noexcept
     void add_pairs(const Py_ssize_t *at, const double *value, double d, long old, long count, double *H, long ld) noexcept
     void root_scaled(const double *D, const double *a, double *out, long n) noexcept
-    int small_cholesky(double *L, long ld, long n) noexcept
     void small_solve(const double *L, long ld, long n, double *d) noexcept
     void remove_variable(double *L, long ld, long a, long i) noexcept
     double examine(const double *a, long ld, const double *u, double *c, long m, long n) noexcept
@@ -45,7 +44,14 @@ cdef extern from "maths.h" nogil:
     void copy_column_double(double *a, long stride, double shift, double *out, long m) noexcept
 
 
+cdef extern from "cholesky.h" nogil:
+    enum: CHOLESKY_BLOCK
+    long cholesky_extend(double *L, long ld, long k, long known, double least) noexcept
+
+
 cdef extern from "gram.h" nogil:
+    enum: GRAM_MOST
+    enum: GRAM_MOST_ONCE
     long gram_room(long m, long count) noexcept
     void gram_of_columns(double **column, double *D, long m, long known, long count, double *H, long ld, double *room) noexcept
 

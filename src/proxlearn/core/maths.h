@@ -186,21 +186,7 @@ static inline double fast_log(double x) {
     return log_power(x) * 0.69314718055994530942 + twice_artanh((y - 1.0) / (y + 1.0));
 }
 
-/* The Cholesky factor L of a matrix of which the lower triangle is there, columns of length ld, in its
- * place. For a few variables, where the call of LAPACK takes longer. Returns 0 where the matrix is positive definite. */
-static inline int small_cholesky(double *L, long ld, long n) {
-    for (long t = 0; t < n; t++) {
-        double *column = L + t * ld;
-        if (!(column[t] > 0.0)) return 1;
-        double root = sqrt(column[t]);
-        column[t] = root;
-        for (long i = t + 1; i < n; i++) column[i] /= root;
-        for (long j = t + 1; j < n; j++) axpy(-column[j], column + j, L + j * ld + j, n - j);
-    }
-    return 0;
-}
-
-/* d becomes the solution of L L^T d = d, with such a factor. */
+/* d becomes the solution of L L^T d = d, with a Cholesky factor L of columns of length ld, for a few variables. */
 static inline void small_solve(const double *L, long ld, long n, double *d) {
     for (long t = 0; t < n; t++) {
         d[t] /= L[t * ld + t];
