@@ -1,5 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, freethreading_compatible=True
-"""Networks of `rules/coefficient_network.py` in float32: what network.h computes, for arrays."""
+"""What learned rules run in float32: the networks of `rules/coefficient_network.py`, and products with A.
+
+network.h and batch_products.h compute them; here they take arrays.
+"""
 
 import numpy as np
 
@@ -41,6 +44,9 @@ cdef extern from "network.h" nogil:
     void network_block(Layer *layers, long number, const float *x, long n, long first, long count, float *out, float *room) noexcept
     void store_block(float *array, long features, long n, long first, long count, const float *block) noexcept
     void network_block_backward(Layer *layers, long number, const float *dout, float *dx, long n, long first, long count, float *out, float *room, float *d, float *spare) noexcept
+
+cdef extern from "batch_products.h" nogil:
+    void product_through "through"(const float *A, const float *x, const float *scale, const float *shift, float *u, float *g, long m, long n) noexcept
 
 KINDS = ("linear", "relu", "elu", "lstm")
 BLOCK = WIDTH
@@ -182,3 +188,29 @@ cdef class Stack:
                 begin += WIDTH
         with np.errstate(all="ignore"):  # a training that diverges looks at the sums itself
             return [buffer.sum(2) for buffer in buffers]
+
+
+def through(A, x, scale, shift, u, g, long first, long last):
+    """Write u = scale A x + shift and g = A^T u for instances first to last - 1 of A (instances, m, n).
+
+    All other arrays are (instances, m) or (instances, n). Without x, u is given; `g`, `scale` and `shift` may be None.
+    """
+    cdef long i, m = A.shape[1], n = A.shape[2]
+    cdef float *matrix = pointer(A)
+    cdef float *by_x = pointer(x)
+    cdef float *times = pointer(scale)
+    cdef float *plus = pointer(shift)
+    cdef float *dual = pointer(u)
+    cdef float *to = pointer(g)
+    with nogil:
+        for i in range(first, last):
+            product_through(
+                matrix + i * m * n,
+                by_x + i * n if by_x else NULL,
+                times + i * m if times else NULL,
+                plus + i * m if plus else NULL,
+                dual + i * m,
+                to + i * n if to else NULL,
+                m,
+                n,
+            )

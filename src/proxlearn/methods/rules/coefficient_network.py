@@ -7,9 +7,7 @@ they are in the cache. Elsewhere it is PyTorch, whose derivatives the tests comp
 the kernel.
 """
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -18,6 +16,7 @@ from torch import Tensor
 from torch.nn.functional import elu
 
 from proxlearn.core import load
+from proxlearn.problems.threads import share
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "linear": lambda z: z,
@@ -98,7 +97,7 @@ class CompiledNetwork(torch.autograd.Function):
         def work(first: int, last: int) -> None:
             _stack(kinds, x, hs, cs, weights).forward(_array(out), states, first, last)
 
-        _share(x.shape[0] * x.shape[2], work)
+        share(x.shape[0] * x.shape[2], work, _kernel().BLOCK)
         return (out, *after[0], *after[1])
 
     @staticmethod
@@ -118,7 +117,7 @@ class CompiledNetwork(torch.autograd.Function):
             to = None if dx is None else _array(dx)
             return stack.backward(given[0], to, transposed, incoming, outgoing, first, last)
 
-        found = _share(x.shape[0] * x.shape[2], work)
+        found = share(x.shape[0] * x.shape[2], work, _kernel().BLOCK)
         by_weights = []
         for several, layer in zip(zip(*found, strict=True), weights, strict=True):
             total = torch.from_numpy(sum(several[1:], several[0]))
@@ -149,20 +148,3 @@ def _array(tensor: Tensor) -> Any:
 @cache
 def _kernel() -> Any:
     return load("network")
-
-
-@cache
-def _pool(threads: int, process: int) -> ThreadPoolExecutor:
-    """Threads of this process; a fork does not inherit those of its parent."""
-    return ThreadPoolExecutor(threads)
-
-
-def _share(coordinates: int, work: Callable[[int, int], Any]) -> list[Any]:
-    """Call `work(first, last)` for ranges of coordinates, as many as PyTorch has threads."""
-    block = _kernel().BLOCK
-    blocks = -(-coordinates // block)
-    threads = min(torch.get_num_threads(), blocks)
-    if threads == 1:
-        return [work(0, coordinates)]
-    bounds = [min(coordinates, blocks * i // threads * block) for i in range(threads + 1)]
-    return list(_pool(threads, os.getpid()).map(work, bounds[:-1], bounds[1:]))

@@ -1,16 +1,18 @@
 """One dense matrix, or a batch of them, as an operator."""
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from proxlearn.core import load
 from proxlearn.errors import InputError
 from proxlearn.problems.batch import select
 from proxlearn.problems.lanczos import lanczos_norm, positive
 from proxlearn.problems.operators.linear_operator import Operator
 from proxlearn.problems.powers import times_power
+from proxlearn.problems.threads import share
 
 EXACT_UP_TO = 64
 """Smaller side of A up to which the norm is exact; above it Lanczos with a margin, which for 64
@@ -43,6 +45,28 @@ class Dense(Operator):
             return self.adjoint(r[:, None])[:, 0]
         g: Tensor = _BatchProduct.apply(self.A, r, True)
         return g
+
+    def through(
+        self, x: Tensor, scale: Tensor | None, shift: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        A = self.A
+        cpu = A.device.type == x.device.type == "cpu"
+        single = A.dtype == x.dtype == torch.float32
+        plain = A.ndim == 3 and A.is_contiguous() and x.shape == (len(A), A.shape[2])
+        if not (cpu and single and plain):
+            return super().through(x, scale, shift)
+        u, g = torch.empty(A.shape[:2]), torch.empty(x.shape)
+        vectors = [
+            None if v is None else v.detach().expand(size).contiguous().numpy()
+            for v, size in ((x, x.shape), (scale, u.shape), (shift, u.shape))
+        ]
+        share(
+            len(A),
+            lambda first, last: _kernel().through(
+                A.numpy(), *vectors, u.numpy(), g.numpy(), first, last
+            ),
+        )
+        return u, g
 
     @cached_property
     def _norm(self) -> Tensor:
@@ -88,6 +112,12 @@ class Dense(Operator):
 
     def numbers(self) -> list[Tensor]:
         return [self.A if self.A.ndim == 3 else self.A[None]]
+
+
+@cache
+def _kernel() -> Any:
+    """Both products of an instance in one pass over its A: half the time of the two of PyTorch."""
+    return load("network")
 
 
 class _BatchProduct(torch.autograd.Function):

@@ -28,6 +28,18 @@ class Operator(ABC):
     def adjoint(self, r: Tensor) -> Tensor:
         """A^T r: (B, ..., m) -> (B, ..., n)."""
 
+    def through(
+        self, x: Tensor, scale: Tensor | None, shift: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """u = scale A x + shift, of the shape of A x, and A^T u; without scale it is 1, shift 0.
+
+        For methods that build a graph themselves: no gradient flows through it.
+        """
+        u = self.forward(x)
+        u = u if scale is None else scale * u
+        u = u if shift is None else u + shift
+        return u, self.adjoint(u)
+
     def implicit_residual(
         self, w: Tensor, b: Tensor, gamma: Tensor
     ) -> tuple[Tensor, Tensor] | None:

@@ -42,6 +42,13 @@ class LeastSquares(GLM):
     def dloss(self, z: Tensor) -> Tensor:
         return z - self.b
 
+    def evaluated_once(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        u, grad = self.A.through(x, None, -self.b)
+        return 0.5 * u.square().sum(-1), grad, u
+
+    def through_hessian(self, u: Tensor, v: Tensor, shift: Tensor | None) -> Tensor:
+        return self.A.through(v, None, shift)[1]
+
     def loss_conjugate(self, u: Tensor) -> Tensor:
         return (u * (0.5 * u + self.b)).sum(-1)
 

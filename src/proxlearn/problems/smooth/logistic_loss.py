@@ -50,3 +50,6 @@ class Logistic(GLM):
     def hessian_product(self, u: Tensor, v: Tensor) -> Tensor:
         q = self._wrong(u)
         return q * (1 - q) * (v / self.m)
+
+    def through_hessian(self, u: Tensor, v: Tensor, shift: Tensor | None) -> Tensor:
+        return self.A.through(v, self.hessian_product(u, torch.ones_like(u)), shift)[1]

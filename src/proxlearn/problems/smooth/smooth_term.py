@@ -183,6 +183,11 @@ class GLM(Smooth):
     def hessian_product(self, u: Tensor, v: Tensor) -> Tensor:
         """The Hessian of phi, at the z where its gradient is u, times v; of u's shape."""
 
+    def through_hessian(self, u: Tensor, v: Tensor, shift: Tensor | None) -> Tensor:
+        """A^T (H A v + shift) with the Hessian H of phi where its gradient is u."""
+        product = self.hessian_product(u, self.predict(v))
+        return self.pull(product if shift is None else product + shift)
+
     def predict(self, x: Tensor) -> Tensor:
         """z = A x, (B, m)."""
         return self.A.forward(x)
@@ -236,6 +241,10 @@ class GLM(Smooth):
         u = self.dloss(z)
         return self.loss(z), self.pull(u), u
 
+    def evaluated_once(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The same for an x that no gradient flows through; a loss may have a faster way."""
+        return self._evaluated(x)
+
     def conjugate(self, e: Evaluation, s: Tensor) -> Tensor:
         """f*(A^T (s u)) <= phi*(s u): the dual of a generalised linear model."""
         assert e.dual is not None
@@ -252,7 +261,7 @@ class _Evaluated(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, f: GLM) -> tuple[Tensor, Tensor, Tensor]:
-        value, grad, u = f._evaluated(x)
+        value, grad, u = f.evaluated_once(x)
         ctx.f = f
         ctx.save_for_backward(u)
         ctx.set_materialize_grads(False)
@@ -263,15 +272,13 @@ class _Evaluated(torch.autograd.Function):
         ctx: Any, by_value: Tensor | None, by_grad: Tensor | None, by_u: Tensor | None
     ) -> tuple[Tensor | None, None]:
         (u,), f = ctx.saved_tensors, ctx.f
-        parts = []
-        if by_grad is not None:
-            pulled = f.predict(by_grad)
-            by_u = pulled if by_u is None else by_u + pulled
-        if by_u is not None:
-            parts.append(f.hessian_product(u, by_u))
+        parts = [] if by_u is None else [f.hessian_product(u, by_u)]
         if by_value is not None:
             parts.append(by_value.reshape(-1, *[1] * (u.ndim - 1)) * u)
-        return (f.pull(sum(parts[1:], parts[0])) if parts else None), None
+        shift = sum(parts[1:], parts[0]) if parts else None
+        if by_grad is None:
+            return (None if shift is None else f.pull(shift)), None
+        return f.through_hessian(u, by_grad, shift), None
 
 
 def units_of_squares(A: Operator, b: Tensor) -> tuple[Tensor, Tensor] | None:
