@@ -77,10 +77,9 @@ cdef class ActiveSet:
         cdef Py_ssize_t i
         memset(self.product, 0, M.k * sizeof(double))
         for i in range(count):
-            if self.d[i] != 0.0:
-                M.w[self.items[i]] += part * self.d[i]
-                axpy(part * self.d[i], M.H + self.items[i] * M.ld, self.product, M.k)
-        axpy(-1.0, self.product, M.c, M.k)
+            M.w[self.items[i]] += part * self.d[i]
+        add_columns(M.H, M.ld, self.items, self.d, count, self.product, M.k)
+        axpy(-part, self.product, M.c, M.k)
 
     cdef Py_ssize_t first_kink(self, CoordinateModel M, Py_ssize_t count, double *part) noexcept nogil:
         """The item that meets a kink first, before `part` of the direction, which is reduced; or -1."""

@@ -72,7 +72,7 @@ static inline long cholesky_block(double *L, long ld, long j, long from, double 
             if (!(left > least * root)) return j + c;
             root = sqrt(left);
         }
-        for (int r = 0; r < CHOLESKY_BLOCK; r++) column[r] = block[c][r] *= 1.0 / root;
+        for (int r = 0; r < CHOLESKY_BLOCK; r++) column[r] = block[c][r] /= root;
         column[c] = root;
         for (int e = c + 1; e < CHOLESKY_BLOCK; e++)
             for (int r = 0; r < CHOLESKY_BLOCK; r++) block[e][r] -= block[c][e] * block[c][r];
@@ -101,7 +101,7 @@ static inline long cholesky_last(double *restrict L, long ld, long first, long k
             root = sqrt(left);
         }
         for (int v = 0; v < CHOLESKY_BLOCK / CHOLESKY_LANES; v++)
-            *(cholesky_lanes *)(column + first + v * CHOLESKY_LANES) = sum[v] * (1.0 / root);
+            *(cholesky_lanes *)(column + first + v * CHOLESKY_LANES) = sum[v] / root;
         column[e] = root;
     }
     return k;

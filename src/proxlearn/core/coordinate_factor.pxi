@@ -123,7 +123,7 @@ cdef class CoordinateFactor(Model):
                     L[t * ld + i] = self.H[self.factored[t] * self.ld + self.factored[i]]
             for i in range(kept, count):
                 p = self.factored[i]
-                L[i * ld + i] = self.l2[p] + (1.0 + RIDGE) * self.H[p * self.ld + p]
+                L[i * ld + i] = self.H[p * self.ld + p] + (self.l2[p] + RIDGE * self.H[p * self.ld + p])
             done = cholesky_extend(L, ld, count, kept, 0.0) == count
         self.factored_count = count if done else -1
         return done

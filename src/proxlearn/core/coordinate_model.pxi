@@ -20,21 +20,27 @@ cdef class CoordinateModel(CoordinateFactor):
     cdef double *l1
     cdef double *lower
     cdef double *upper
+    cdef double *own    # (k,): the diagonal of H,
+    cdef double *whole  # (k,): and with l2
     cdef ActiveSet exact
 
     def __cinit__(self):
         self.exact = ActiveSet()
-        self.l1 = self.lower = self.upper = NULL
+        self.l1 = self.lower = self.upper = self.own = self.whole = NULL
 
     def __dealloc__(self):
         free(self.l1)
         free(self.lower)
         free(self.upper)
+        free(self.own)
+        free(self.whole)
 
     cdef int reserve(self, Py_ssize_t room) except -1 nogil:
         self.l1 = <double *> resized(self.l1, room, sizeof(double))
         self.lower = <double *> resized(self.lower, room, sizeof(double))
         self.upper = <double *> resized(self.upper, room, sizeof(double))
+        self.own = <double *> resized(self.own, room, sizeof(double))
+        self.whole = <double *> resized(self.whole, room, sizeof(double))
         return CoordinateFactor.reserve(self, room)
 
     cdef void penalise(self, Penalty r, Py_ssize_t *index, Py_ssize_t *live, Py_ssize_t k) noexcept nogil:
@@ -92,13 +98,12 @@ cdef class CoordinateModel(CoordinateFactor):
 
     cdef double update(self, Py_ssize_t p) noexcept nogil:
         """Minimise over variable p; returns how much the model fell, to first order."""
-        cdef double h = self.H[p * self.ld + p], d = h + self.l2[p], w = self.w[p]
-        cdef double z = self.c[p] + h * w, new, change
-        if d > 0:
+        cdef double w = self.w[p], z = self.c[p] + self.own[p] * w, new, change
+        if self.whole[p] > 0:
             if z > self.l1[p]:
-                new = (z - self.l1[p]) / d
+                new = (z - self.l1[p]) / self.whole[p]
             elif z < -self.l1[p]:
-                new = (z + self.l1[p]) / d
+                new = (z + self.l1[p]) / self.whole[p]
             else:
                 new = 0.0
         elif self.l1[p] > 0:
@@ -110,13 +115,24 @@ cdef class CoordinateModel(CoordinateFactor):
         if change == 0.0 or not isfinite(new):
             return 0.0
         self.w[p] = new
-        axpy(-change, self.H + p * self.ld, self.c, self.k)
-        return change * change * d
+        axpy(-change, self.H + p * self.ld, self.c, whole_lanes(self.k))
+        return change * change * self.whole[p]
+
+    cdef void read_diagonal(self) noexcept nogil:
+        """Keep the diagonal of H for the sweeps, and make the ends of its columns 0 up to whole vectors."""
+        cdef Py_ssize_t p, wide = whole_lanes(self.k)
+        cdef double *column
+        for p in range(self.k):
+            column = self.H + p * self.ld
+            self.own[p], self.whole[p] = column[p], column[p] + self.l2[p]
+            memset(column + self.k, 0, (wide - self.k) * sizeof(double))
+        memset(self.c + self.k, 0, (wide - self.k) * sizeof(double))
 
     cdef double solve(self, double tol) except -1 nogil:
         """Sweeps go on while they promise to end sooner than a Newton step."""
         cdef Py_ssize_t rounds, sweep, p, i, count, idle = 0
         cdef double worst = 0.0, least = INFINITY, most, v, last
+        self.read_diagonal()
         if self.has_factor(self.collect()):
             self.newton_step()
         for rounds in range(MOST_ROUNDS):

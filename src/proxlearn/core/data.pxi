@@ -13,6 +13,18 @@ cdef void *resized(void *old, size_t count, size_t size) except NULL nogil:
     return new
 
 
+cdef double *aligned(double *old, size_t known, size_t count) except NULL nogil:
+    """Room for `count` numbers from the start of a cache line on, with the first `known` of `old`, which is freed."""
+    cdef void *new = NULL
+    if posix_memalign(&new, LANES * sizeof(double), (count + 1) * sizeof(double)) != 0:
+        with gil:
+            raise MemoryError(f"no memory for {count} numbers")
+    if known > 0:
+        memcpy(new, old, known * sizeof(double))
+    free(old)
+    return <double *> new
+
+
 cdef double *vector(array, Py_ssize_t length) except NULL:
     """The numbers of an array (length,) of float64, which the caller keeps."""
     if not (cnp.PyArray_Check(array) and cnp.PyArray_TYPE(array) == cnp.NPY_DOUBLE

@@ -95,10 +95,12 @@ cdef class Dense(Data):
 
     cdef void correlate(self, double *u, double *c) noexcept nogil:
         cdef Py_ssize_t j, n = self.n - self.intercept
-        cdef int rows = self.ld, cols = n if self.tall else self.m, one = 1
+        cdef int rows = self.ld, cols = self.m, one = 1
         cdef double zero = 0.0, unit = 1.0, total
-        if self.double_ != NULL:
-            dgemv("T" if self.tall else "N", &rows, &cols, &unit, self.double_, &rows, u, &one, &zero, c, &one)
+        if self.tall and self.double_ != NULL:
+            correlate_tall_double(self.double_, self.ld, u, c, self.m, n)
+        elif self.double_ != NULL:
+            dgemv("N", &rows, &cols, &unit, self.double_, &rows, u, &one, &zero, c, &one)
         elif self.tall:
             correlate_tall_float(self.single, self.ld, u, c, self.m, n)
         else:

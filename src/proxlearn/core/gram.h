@@ -108,9 +108,10 @@ static inline long gram_rows(long m, long count) {
     return ((m + blocks - 1) / blocks + GRAM_LINE - 1) / GRAM_LINE * GRAM_LINE;
 }
 
-/* How many numbers the copy of a block needs. */
+/* How many numbers the copy of a block of up to `count` columns needs. */
 static inline long gram_room(long m, long count) {
-    return count <= GRAM_FEW ? 0 : (gram_rows(m, count) + GRAM_LINE) * (count + 1) + GRAM_LINE;
+    long rows = m < GRAM_ROWS ? m + GRAM_LINE : GRAM_ROWS;
+    return count <= GRAM_FEW ? 0 : (rows + GRAM_LINE) * (count + 1) + GRAM_LINE;
 }
 
 /* Copy a block of rows of each column, times the square roots of the weights D, and 0 up to a whole line. */

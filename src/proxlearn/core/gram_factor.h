@@ -5,25 +5,8 @@
 #define PROXLEARN_GRAM_FACTOR_H
 
 #include "cholesky.h"
+#include "columns.h"
 #include "maths.h"
-
-#define LANES 8
-typedef double lanes __attribute__((vector_size(64), aligned(8), may_alias));
-
-static inline lanes load(const double *a) { return *(const lanes *)a; }
-static inline void store(double *a, lanes v) { *(lanes *)a = v; }
-/* The numbers of a where the mask is set, elsewhere those of b. */
-typedef int64_t mask __attribute__((vector_size(64), aligned(8), may_alias));
-static inline lanes chosen(mask where, lanes a, lanes b) {
-    return (lanes)(((mask)a & where) | ((mask)b & ~where));
-}
-static inline lanes larger(lanes a, lanes b) { return chosen(a > b, a, b); }
-static inline double largest_lane(lanes v) {
-    double a = v[0] > v[1] ? v[0] : v[1], b = v[2] > v[3] ? v[2] : v[3];
-    double c = v[4] > v[5] ? v[4] : v[5], d = v[6] > v[7] ? v[6] : v[7];
-    a = a > b ? a : b, c = c > d ? c : d;
-    return a > c ? a : c;
-}
 
 /* What all problems share. Arrays of `wide` numbers are padded with zeros to a multiple of LANES. */
 typedef struct {

@@ -11,6 +11,7 @@ from libc.float cimport DBL_EPSILON
 from libc.math cimport INFINITY, NAN, ceil, copysign, fabs, isfinite, log, sqrt
 from libc.stdlib cimport free, getenv, realloc
 from libc.string cimport memcpy, memmove, memset
+from posix.stdlib cimport posix_memalign
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 from scipy.linalg.cython_blas cimport dgemm, dgemv, dsyrk, dtrsv
 from scipy.linalg.cython_lapack cimport dpotrf, dpotri, dpotrs, dsterf
@@ -31,17 +32,22 @@ cdef extern from "maths.h" nogil:
     void root_scaled(const double *D, const double *a, double *out, long n) noexcept
     void small_solve(const double *L, long ld, long n, double *d) noexcept
     void remove_variable(double *L, long ld, long a, long i) noexcept
-    double examine(const double *a, long ld, const double *u, double *c, long m, long n) noexcept
     double largest_float(float *a, long n) noexcept
     double largest_double(double *a, long n) noexcept
     void correlate_tall_float(float *a, long ld, double *u, double *c, long m, long n) noexcept
-    void correlate_tall_double(double *a, long ld, double *u, double *c, long m, long n) noexcept
     void correlate_flat_float(float *a, long ld, double *u, double *c, long m, long n) noexcept
     void multiply_tall_float(float *a, long ld, double *x, double *z, long m, long n) noexcept
     void multiply_tall_double(double *a, long ld, double *x, double *z, long m, long n) noexcept
     void multiply_flat_float(float *a, long ld, double *x, double *z, long m, long n) noexcept
     void copy_column_float(float *a, long stride, double shift, double *out, long m) noexcept
     void copy_column_double(double *a, long stride, double shift, double *out, long m) noexcept
+
+
+cdef extern from "columns.h" nogil:
+    enum: LANES
+    double examine(const double *a, long ld, const double *u, double *c, long m, long n) noexcept
+    void correlate_tall_double(const double *a, long ld, const double *u, double *c, long m, long n) noexcept
+    void add_columns(const double *H, long ld, const Py_ssize_t *item, const double *weight, long count, double *y, long n) noexcept
 
 
 cdef extern from "cholesky.h" nogil:

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "columns.h"
+
 static inline double dot(const double *restrict a, const double *restrict b, long n) {
     double s = 0.0;
 #pragma omp simd reduction(+ : s)
@@ -229,61 +231,32 @@ static inline void remove_variable(double *L, long ld, long a, long i) {
 LARGEST(float)
 LARGEST(double)
 
-/* c = A^T u for columns of length m that begin `ld` apart, and in the same pass the largest magnitude of
- * their entries; NaN where an entry, or a product, is not finite. */
-static inline double examine(const double *restrict a, long ld, const double *restrict u,
-                             double *restrict c, long m, long n) {
-    double most = 0.0, spoiled = 0.0;
-    for (long j = 0; j < n; j += 4) {
-        const double *p = a + j * ld, *q = p + (j + 1 < n ? ld : 0), *r = p + (j + 2 < n ? 2 * ld : 0),
-                     *t = p + (j + 3 < n ? 3 * ld : 0);
-        double w = 0, x = 0, y = 0, z = 0;
-#pragma omp simd reduction(+ : w, x, y, z) reduction(max : most)
-        for (long i = 0; i < m; i++) {
-            double e = fabs(p[i]), f = fabs(q[i]), g = fabs(r[i]), h = fabs(t[i]);
-            w += p[i] * u[i];
-            x += q[i] * u[i];
-            y += r[i] * u[i];
-            z += t[i] * u[i];
-            e = e > f ? e : f;
-            g = g > h ? g : h;
-            e = e > g ? e : g;
-            most = e > most ? e : most;
-        }
-        double sums[4] = {w, x, y, z};
-        for (long k = j; k < n && k < j + 4; k++) {
-            c[k] = sums[k - j];
-            spoiled += c[k] * 0;
-        }
-    }
-    return spoiled == 0 ? most : NAN;
-}
-
 /* The products of a dense matrix in the precision of its entries, summed in float64.
  * "tall" means that a column is contiguous (Fortran order), "flat" that a row is (C order). */
+static inline void correlate_tall_float(const float *restrict a, long ld, const double *restrict u,
+                                      double *restrict c, long m, long n) {
+    long j = 0;
+    for (; j + 4 <= n; j += 4) {
+        const float *p = a + j * ld, *q = p + ld, *r = q + ld, *t = r + ld;
+        double w = 0, x = 0, y = 0, z = 0;
+#pragma omp simd reduction(+ : w, x, y, z)
+        for (long i = 0; i < m; i++) {
+            w += (double)p[i] * u[i];
+            x += (double)q[i] * u[i];
+            y += (double)r[i] * u[i];
+            z += (double)t[i] * u[i];
+        }
+        c[j] = w, c[j + 1] = x, c[j + 2] = y, c[j + 3] = z;
+    }
+    for (; j < n; j++) {
+        double w = 0;
+#pragma omp simd reduction(+ : w)
+        for (long i = 0; i < m; i++) w += (double)a[j * ld + i] * u[i];
+        c[j] = w;
+    }
+}
+
 #define DENSE_KERNELS(T)                                                                          \
-    static inline void correlate_tall_##T(const T *restrict a, long ld, const double *restrict u, \
-                                          double *restrict c, long m, long n) {                   \
-        long j = 0;                                                                               \
-        for (; j + 4 <= n; j += 4) {                                                              \
-            const T *p = a + j * ld, *q = p + ld, *r = q + ld, *t = r + ld;                       \
-            double w = 0, x = 0, y = 0, z = 0;                                                    \
-            _Pragma("omp simd reduction(+ : w, x, y, z)")                                         \
-            for (long i = 0; i < m; i++) {                                                        \
-                w += (double)p[i] * u[i];                                                         \
-                x += (double)q[i] * u[i];                                                         \
-                y += (double)r[i] * u[i];                                                         \
-                z += (double)t[i] * u[i];                                                         \
-            }                                                                                     \
-            c[j] = w, c[j + 1] = x, c[j + 2] = y, c[j + 3] = z;                                   \
-        }                                                                                         \
-        for (; j < n; j++) {                                                                      \
-            double w = 0;                                                                         \
-            _Pragma("omp simd reduction(+ : w)")                                                  \
-            for (long i = 0; i < m; i++) w += (double)a[j * ld + i] * u[i];                       \
-            c[j] = w;                                                                             \
-        }                                                                                         \
-    }                                                                                             \
     static inline void correlate_flat_##T(const T *restrict a, long ld, const double *restrict u, \
                                           double *restrict c, long m, long n) {                   \
         for (long j = 0; j < n; j++) c[j] = 0;                                                    \

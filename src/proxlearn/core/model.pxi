@@ -6,6 +6,11 @@
 # where it has groups.
 
 
+cdef Py_ssize_t whole_lanes(Py_ssize_t count) noexcept nogil:
+    """The count rounded up, so that vectors of that length have no end that is done number by number."""
+    return (count + LANES - 1) // LANES * LANES
+
+
 cdef class Model:
     """H (k, k), and w and c (k,); where r is, the penalties say."""
 
@@ -49,8 +54,8 @@ cdef class Model:
         cdef double *H
         if k <= self.ld:
             return 0
-        room = max(32, k + k // 2)
-        H = <double *> resized(NULL, room * room, sizeof(double))
+        room = whole_lanes(max(32, k + k // 2))
+        H = aligned(NULL, 0, room * room)
         for p in range(known):
             memcpy(H + p * room, self.H + p * self.ld, known * sizeof(double))
         free(self.H)
@@ -62,16 +67,16 @@ cdef class Model:
         cdef Py_ssize_t room
         if k <= self.room:
             return 0
-        room = max(32, k + k // 2)
+        room = whole_lanes(max(32, k + k // 2))
         self.w = <double *> resized(self.w, room, sizeof(double))
-        self.c = <double *> resized(self.c, room, sizeof(double))
+        self.c = aligned(self.c, self.room, room)
         self.start = <double *> resized(self.start, room, sizeof(double))
         self.pull = <double *> resized(self.pull, room, sizeof(double))
         self.active = <Py_ssize_t *> resized(self.active, room, sizeof(Py_ssize_t))
         self.direction = <double *> resized(self.direction, room, sizeof(double))
         self.goal = <double *> resized(self.goal, room, sizeof(double))
         self.step = <double *> resized(self.step, room, sizeof(double))
-        self.product = <double *> resized(self.product, room, sizeof(double))
+        self.product = aligned(self.product, self.room, room)
         self.reserve(room)
         self.room = room
         return 0
@@ -104,11 +109,11 @@ cdef class Model:
         return 0.0
 
     cdef int make_room_for_factor(self, Py_ssize_t count, Py_ssize_t known) except -1 nogil:
-        """Room for `count` variables; the factor of `known` variables stays.
+        """Room for `count` variables, and for the ends of vectors; the factor of `known` variables stays.
 
         What a solve does must not depend on the room that the solves before it have made.
         """
-        cdef Py_ssize_t t, room = count + count // 2 + 16
+        cdef Py_ssize_t t, room = whole_lanes(count + count // 2 + 16)
         cdef double *factor
         if count <= self.factor_room:
             return 0
@@ -121,8 +126,5 @@ cdef class Model:
 
     cdef void multiply(self, Py_ssize_t count) noexcept nogil:
         """product = H step, with the steps of the active variables."""
-        cdef Py_ssize_t i
         memset(self.product, 0, self.k * sizeof(double))
-        for i in range(count):
-            if self.step[i] != 0.0:
-                axpy(self.step[i], self.H + self.active[i] * self.ld, self.product, self.k)
+        add_columns(self.H, self.ld, self.active, self.step, count, self.product, self.k)

@@ -5,7 +5,6 @@
 
 cdef extern from "shared_problems.h" nogil:
     enum: MOST_TOGETHER
-    enum: LANES
     ctypedef struct Family:
         long n, wide, ld, m, tall
         int one_sign
