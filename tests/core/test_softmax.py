@@ -168,3 +168,16 @@ def test_nearly_separated_classes_with_an_intercept_take_few_working_sets(streng
     )  # fmt: skip
     answer = solve_glm(glm, limits=Limits(1e-6, max_iter=12))
     assert answer.status.tolist() == [0]
+
+
+def test_large_scores_of_tall_data_are_reached_in_few_working_sets():
+    # Steps that move no score by more than 10 took 31 working sets here. Now one that is cut off lets the next go further.
+    rng = np.random.default_rng(14)
+    X = rng.standard_normal((1500, 12)) + 3 * rng.standard_normal(12)
+    labels = (X @ rng.standard_normal((12, 3)) + 0.02 * rng.gumbel(size=(1500, 3))).argmax(1)
+    glm = describe(
+        X, labels, "softmax", l1=2e-4, sample_weight=np.ones(1500), intercept=True,
+        options={"classes": 3},
+    )  # fmt: skip
+    answer = solve_glm(glm, limits=Limits(1e-6, max_iter=12))
+    assert answer.status.tolist() == [0]

@@ -40,11 +40,11 @@ def describe(
         Dense arrays of float32 and float64 in C or Fortran order are used in place.
     b : array (m,) or (B, m)
         Targets; labels 0 and 1 of "logistic", 0 to C-1 of "softmax"; counts >= 0 of "poisson".
-    loss : {"squares", "huber", "logistic", "poisson", "softmax"}
+    loss : str
         A name of `proxlearn.core.losses.LOSSES`.
     l1, l2, lower, upper : numbers, (n,), or (B, n)
     sample_weight : array (m,) or (B, m), optional
-        1 by default for "squares" and "huber", and 1/m for the others.
+        By default 1/m for losses that are means (`LossKind.mean`), and 1 for the others.
     intercept : bool
         Whether an unpenalised constant is added to the predictions.
     largest : float, optional

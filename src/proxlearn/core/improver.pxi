@@ -8,6 +8,7 @@ cdef enum:
 cdef double SWEEPS_OF_A_MODEL = 60.0
 cdef double DENSE_MODELS = 10.0  # With Hessians, a working set takes about so many models.
 cdef double REUSE = 0.2  # A Hessian serves again while its models reduce the violations to this part.
+cdef double FURTHER = 4.0  # A step that was cut off lets the next one go so many times as far.
 cdef double LEAST_DAMPING = 1e-6  # of the largest curvature, which w8a needs; the next tries have 100 times as much
 
 
@@ -16,6 +17,7 @@ cdef class Improver(Certified):
 
     cdef double next_look   # when to look for Ctrl-C again
     cdef double reached     # f at x where the last line search computed it, else 0
+    cdef double radius      # how far the next step may move a prediction
     cdef double damping     # the least curvature of a sample in a model, as a part of the largest one
     cdef Descent descent
     cdef SecondOrder second_order  # the model of f on which sweeps over sparse columns work
@@ -172,7 +174,7 @@ cdef class Improver(Certified):
         A column whose samples are all classified with certainty has none, and the step becomes so
         long that no part of it lowers F (w8a with an intercept and C = 1).
         """
-        if not self.one_output or self.damping >= 1.0 or not self.model.slope() < 0.0:
+        if self.damping >= 1.0 or not self.model.slope() < 0.0:
             return False
         self.damping = max(LEAST_DAMPING, 100.0 * self.damping)
         return True
@@ -180,7 +182,8 @@ cdef class Improver(Certified):
     cdef bint line_search(self) noexcept nogil:
         """Go towards the model's minimiser as far as F falls; False where it does not."""
         cdef Py_ssize_t i, p
-        cdef double slope = self.model.slope(), value, fell, part = 1.0, noise
+        cdef double slope = self.model.slope(), value, fell, part, noise, longest
+        cdef bint cut_off
         cdef int halving
         if not slope < 0.0:
             return False
@@ -189,7 +192,9 @@ cdef class Improver(Certified):
             p = self.live[i]
             self.d[p] = self.model.w[i] - self.v[p]
         self.A.predict(self.d, self.dz)
-        part = self.f.longest_step(self.dz)
+        longest = largest_double(self.dz, self.m)
+        part = min(1.0, self.radius / max(longest, 1e-300))
+        cut_off = part < 1.0
         value = self.reached if self.reached > 0.0 else self.f.value(self.z, NULL, 0.0)
         # A fall of F that rounding hides is taken for granted: the model is exact there.
         noise = 1e-14 * fabs(value) if slope < -1e-11 * fabs(value) else INFINITY
@@ -207,4 +212,8 @@ cdef class Improver(Certified):
             self.v[p] = self.model.w[i] if part == 1.0 else self.v[p] + part * self.d[p]
             self.x[self.A.index[p]] = self.v[p]
         axpy(part, self.dz, self.z, self.m)
+        if cut_off and halving == 0:
+            self.radius *= FURTHER
+        elif halving > 0:
+            self.radius = max(self.f.trusted, part * longest)
         return True

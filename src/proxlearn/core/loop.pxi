@@ -68,7 +68,7 @@ cdef class Loop(Improver):
     cdef int run(self, double tol, Py_ssize_t max_iter, double until, double anticipate) except -1 nogil:
         cdef double target = 0.0, outside, last = INFINITY
         cdef Py_ssize_t joined, stalled = 0, waited = 0
-        self.damping = 0.0
+        self.damping, self.radius = 0.0, self.f.trusted
         self.bound, self.bounded = 0.0, False  # the losses and the penalty are never negative
         self.arrive(until)
         while True:
@@ -95,7 +95,8 @@ cdef class Loop(Improver):
             elif joined > 0:
                 target, stalled = min(self.part_outside() * outside, 0.2 * self.scale), 0
             else:
-                target = min(self.last_target(tol), 0.01 * target if target > 0 else INFINITY)
+                target *= 0.01 if self.worst <= target else 1.0
+                target = min(self.last_target(tol), target if target > 0 else INFINITY)
                 if not self.bounded and tol > 0:
                     if self.is_stationary(tol):
                         waited += 1

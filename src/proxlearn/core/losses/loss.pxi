@@ -15,6 +15,7 @@ cdef class Loss:
     cdef double *u  # (m,): the dual point, minus the derivative with respect to z
     cdef bint quadratic  # True where the second-order model is the loss itself
     cdef bint unit_weights  # True where all s_i are 1
+    cdef double trusted  # how far predictions may move in a first step; each that is cut off lets the next go further
     cdef object kept
 
     def __cinit__(self, b, s, **options):
@@ -27,7 +28,7 @@ cdef class Loss:
             fill(self.s, s, self.m)
         else:
             self.s = vector(s, self.m)
-        self.quadratic, self.unit_weights = False, True
+        self.quadratic, self.unit_weights, self.trusted = False, True, INFINITY
         for i in range(self.m):
             if self.s[i] != 1.0:
                 self.unit_weights = False
@@ -72,10 +73,6 @@ cdef class Loss:
     cdef void model_curvature(self, double *D) noexcept nogil:
         """The curvature that the second-order model uses, where it is not that of the loss."""
         self.curvature(D)
-
-    cdef double longest_step(self, double *d) noexcept nogil:
-        """The largest part of a step d of the predictions, at most 1, on which a model can be trusted."""
-        return 1.0
 
     cdef void shift(self, double *v) noexcept nogil:
         """Move the dual point by -D v: to first order, predictions z + v have this gradient."""

@@ -105,6 +105,7 @@ cdef class Softmax(Loss):
     def __cinit__(self, b, s, Py_ssize_t classes):
         self.samples, self.classes = self.m, classes
         self.m = self.samples * classes
+        self.trusted = 10.0  # where one class has all the probability, the loss has no curvature
         self.weights = <double *> resized(NULL, self.samples, sizeof(double))
         memcpy(self.weights, self.s, self.samples * sizeof(double))
         self.s = self.weights
@@ -140,10 +141,6 @@ cdef class Softmax(Loss):
         for c in range(self.classes):
             for i in range(self.samples):
                 D[c * self.samples + i] = self.s[i] * self.bend[c * self.samples + i]
-
-    cdef double longest_step(self, double *d) noexcept nogil:
-        """Scores change by 10 at most: where one class has all the probability, the loss has no curvature."""
-        return min(1.0, 10.0 / max(largest_double(d, self.m), 1e-300))
 
     cdef void shift(self, double *v) noexcept nogil:
         """p becomes p + q (v - q'v) with the q of the predictions, cut off at 0 and divided by its sum."""
