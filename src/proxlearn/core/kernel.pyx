@@ -8,7 +8,7 @@ cimport numpy as cnp
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.float cimport DBL_EPSILON
-from libc.math cimport INFINITY, NAN, ceil, copysign, fabs, isfinite, log, sqrt
+from libc.math cimport INFINITY, NAN, ceil, copysign, fabs, isfinite, log, pow, sqrt
 from libc.stdlib cimport free, getenv, realloc
 from libc.string cimport memcpy, memmove, memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
@@ -26,6 +26,8 @@ cdef extern from "maths.h" nogil:
     void add_four(double **a, const double *t, double *y, long n) noexcept
     void axpy(double t, const double *a, double *y, long n) noexcept
     double sparse_dot(const double *data, const int *rows, long count, const double *u) noexcept
+    void sparse_axpy(double t, const double *data, const int *rows, long count, double *u) noexcept
+    void scale_column(const double *data, const int *rows, long count, const double *factor, double *out) noexcept
     double survey(double *c, double *l1, double *l2, double *lower, double *upper, double *violation, double *largest, long n) noexcept
     void add_pairs(const Py_ssize_t *at, const double *value, double d, long old, long count, double *H, long ld) noexcept
     void root_scaled(const double *D, const double *a, double *out, long n) noexcept
@@ -69,7 +71,6 @@ include "losses/logistic.pxi"
 include "losses/huber.pxi"
 include "losses/poisson.pxi"
 include "losses/softmax.pxi"
-include "losses/second_order.pxi"
 include "penalty.pxi"
 include "model.pxi"
 include "separable.pxi"
