@@ -11,9 +11,11 @@
 cdef enum:
     MOST_PRODUCTS = 100  # Conjugate gradients of a Newton step, each with a product with A and one with A^T.
     MOST_DESCENTS_OF_COLUMNS = 60  # Rounds of sweeps and a Newton step.
+    MOST_HALVINGS = 6    # Of a Newton step that crosses kinks.
     SWEEPS_IN_A_ROW = 8  # Sweeps over the coordinates off their kinks before a Newton step.
 
 cdef double PAYS = 8.0  # Multiplications of a dense model that cost what one with sparse columns does.
+cdef double CROSSED = 0.05  # Conjugate gradients end where this part of the coordinates would cross a kink.
 cdef double FLIPS = 0.03  # A Newton step waits until in a sweep this part of the coordinates reaches or leaves a kink.
 
 
@@ -29,7 +31,7 @@ cdef class SparseDescent:
     cdef double *root       # (m,)
     cdef double *moved      # (m,): the roots of s times A (v - v0) without the means
     cdef double *image      # (m,): the same for a direction
-    cdef double *numbers    # (9, room): the arrays (k,) that follow
+    cdef double *numbers    # (10, room): the arrays (k,) that follow
     cdef double *h          # the curvature of each coordinate
     cdef double *mean       # what is subtracted from the entries of each column
     cdef double *pull       # g, of centred columns
@@ -39,6 +41,7 @@ cdef class SparseDescent:
     cdef double *way        # their direction
     cdef double *product    # A^T diag(s) A times it
     cdef double *slope      # g at v
+    cdef double *goal       # where the step ends
     cdef Py_ssize_t *order  # coordinates that a sweep visits
     cdef double total       # the sum of s
     cdef double shifted     # <mean, v - v0>
@@ -61,11 +64,12 @@ cdef class SparseDescent:
         cdef double *numbers
         if A.k > self.room:
             self.room = A.room
-            self.numbers = numbers = <double *> resized(self.numbers, 9 * self.room, sizeof(double))
+            self.numbers = numbers = <double *> resized(self.numbers, 10 * self.room, sizeof(double))
             self.h, self.mean, self.pull = numbers, numbers + self.room, numbers + 2 * self.room
             self.origin, self.step = numbers + 3 * self.room, numbers + 4 * self.room
             self.left, self.way = numbers + 5 * self.room, numbers + 6 * self.room
             self.product, self.slope = numbers + 7 * self.room, numbers + 8 * self.room
+            self.goal = numbers + 9 * self.room
             self.first = <Py_ssize_t *> resized(self.first, self.room, sizeof(Py_ssize_t))
             self.order = <Py_ssize_t *> resized(self.order, self.room, sizeof(Py_ssize_t))
         if self.root == NULL:
@@ -217,52 +221,67 @@ cdef class SparseDescent:
     cdef Py_ssize_t newton_step(self, Sparse A, Separable r, double *v, double target) noexcept nogil:
         """The step on the coordinates off their kinks; returns how many products it took.
 
-        Coordinates that would cross a kink stay on it. If the model rises by that, the step ends at the
-        first kink that a coordinate meets.
+        Coordinates that would cross a kink stay on it. While the model rises by that, half of the step is tried, and
+        at last the part of it that ends at the first kink.
         """
-        cdef Py_ssize_t i, p, j, count = self.list_off_kinks(A, r, v), products
-        cdef double first = 1.0, low, high, goal, change = 0.0, means, w
+        cdef Py_ssize_t i, p, count = self.list_off_kinks(A, r, v), products, halving
+        cdef double first, means, part = 1.0
         products = self.conjugate_gradients(A, r, v, count, target)
-        for i in range(count):
-            p = self.order[i]
-            j, w = A.index[p], v[p]
-            r.side(j, w, &low, &high)
-            goal = w + self.step[p]
-            if not isfinite(goal):
+        for halving in range(MOST_HALVINGS + 1):
+            first = self.bend(A, r, v, count, part)
+            if first < 0.0:
                 return products
-            self.way[p] = self.step[p]
-            if goal < low or goal > high:
-                goal = low if goal < low else high
-                first = min(first, (goal - w) / self.step[p])
-                self.way[p] = goal - w
-            change += self.way[p] * (r.slope_at(j, w) + 0.5 * r.l2[j] * self.way[p] - self.slope[p])
-        memset(self.image, 0, A.m * sizeof(double))
-        means = self.multiply(A, self.way, count, self.image)
-        change += 0.5 * (dot(self.image, self.image, A.m) - means * means * self.total)
-        if first < 1.0 and change > 0.0:
-            for i in range(count):
-                p = self.order[i]
-                r.side(A.index[p], v[p], &low, &high)
-                self.way[p] = min(max(v[p] + first * self.step[p], low), high) - v[p]
             memset(self.image, 0, A.m * sizeof(double))
             means = self.multiply(A, self.way, count, self.image)
+            products += 1
+            if first == 1.0 or part <= first or self.change(A, r, v, count, means) <= 0.0:
+                break
+            part = 0.5 * part if halving + 1 < MOST_HALVINGS else first * part
         axpy(1.0, self.image, self.moved, A.m)
         self.shifted += means
         for i in range(count):
             p = self.order[i]
+            v[p] = self.goal[p]
+        return products
+
+    cdef double bend(self, Sparse A, Separable r, double *v, Py_ssize_t count, double part) noexcept nogil:
+        """Let `way` be the part of the step, bent where it crosses a kink, and `goal` its end.
+
+        Returns the part of it up to the first kink, at most 1, and -1 where the step is not finite.
+        """
+        cdef Py_ssize_t i, p
+        cdef double low, high, first = 1.0
+        for i in range(count):
+            p = self.order[i]
             r.side(A.index[p], v[p], &low, &high)
-            v[p] = min(max(v[p] + self.way[p], low), high)
-        return products + 1
+            self.goal[p] = v[p] + part * self.step[p]
+            if not isfinite(self.goal[p]):
+                return -1.0
+            if self.goal[p] < low or self.goal[p] > high:
+                self.goal[p] = low if self.goal[p] < low else high
+                first = min(first, (self.goal[p] - v[p]) / (part * self.step[p]))
+            self.way[p] = self.goal[p] - v[p]
+        return first
+
+    cdef double change(self, Sparse A, Separable r, double *v, Py_ssize_t count, double means) noexcept nogil:
+        """How much the model rises along `way`, whose predictions are `image`."""
+        cdef Py_ssize_t i, p, j
+        cdef double total = 0.5 * (dot(self.image, self.image, A.m) - means * means * self.total), way
+        for i in range(count):
+            p = self.order[i]
+            j, way = A.index[p], self.way[p]
+            total += way * (r.slope_at(j, v[p]) + 0.5 * r.l2[j] * way - self.slope[p])
+        return total
 
     cdef Py_ssize_t conjugate_gradients(
         self, Sparse A, Separable r, double *v, Py_ssize_t count, double target
     ) noexcept nogil:
         """Solve (A_S^T diag(s) A_S + l2) step = g - r'(v) on S = order[:count]; returns the products.
 
-        The residual ends at a third of `target` or at a thousandth of its first length. Leaves g at v in `slope`.
+        The residual ends at a third of `target` or at a thousandth of its first length, or where many coordinates cross a kink. Leaves g at v in `slope`.
         """
-        cdef Py_ssize_t i, p, j, products = 0
-        cdef double old, new = 0.0, length, worst = 0.0, enough, means, h
+        cdef Py_ssize_t i, p, j, products = 0, crossed
+        cdef double old, new = 0.0, length, worst = 0.0, enough, means, h, low, high
         for i in range(count):
             p = self.order[i]
             j = A.index[p]
@@ -287,13 +306,17 @@ cdef class SparseDescent:
                 length += self.way[p] * h
             if not length > 0.0:
                 break
-            old, new, worst = new, 0.0, 0.0
+            old, new, worst, crossed = new, 0.0, 0.0, 0
             for i in range(count):
                 p = self.order[i]
                 self.step[p] += old / length * self.way[p]
+                r.side(A.index[p], v[p], &low, &high)
+                crossed += not low <= v[p] + self.step[p] <= high
                 self.left[p] -= old / length * self.product[p]
                 new += self.left[p] * self.left[p] / self.divisor(r, A.index[p], p)
                 worst = max(worst, fabs(self.left[p]))
+            if crossed > CROSSED * count:
+                break
             for i in range(count):
                 p = self.order[i]
                 self.way[p] = self.left[p] / self.divisor(r, A.index[p], p) + new / old * self.way[p]
