@@ -12,6 +12,7 @@ cdef double LEAST_FORCING = 0.003
 cdef double MOST_FORCING = 0.5
 cdef double SHORT_STEP = 0.3  # Models whose steps are shorter get more curvature,
 cdef double DAMPING_OF_SWEEPS = 1e-3  # at least so much of the largest one.
+cdef double A_COLUMN = 4.0  # A sweep takes as long for a column as for so many of its entries.
 cdef double PAIR = 4.0  # Multiplications of a dense model that cost what a pair of entries of one row does in its Hessian.
 cdef double REUSE = 0.2  # A Hessian serves again while its models reduce the violations to this part.
 cdef double LEAST_DAMPING = 1e-6  # of the largest curvature, which w8a needs; the next tries have 100 times as much
@@ -102,7 +103,7 @@ cdef class Improver(Certified):
             return False
         if self.f.quadratic:
             return k * k > PAYS * entries
-        return FACTORISE * k * k * k + LEAST_SWEEPS * k * k + PAIR * entries * entries / self.m > SWEEPS_OF_A_MODEL * PAYS * entries
+        return FACTORISE * k * k * k + LEAST_SWEEPS * k * k + PAIR * entries * entries / self.m > SWEEPS_OF_A_MODEL * PAYS * (entries + A_COLUMN * k)
 
     cdef int sweep(self, double target, double until) except -1 nogil:
         """Minimise over the working set by sweeps over its columns; of a loss that is not quadratic, its model."""

@@ -106,6 +106,9 @@ cdef bint is_readable(array) noexcept:
             and cnp.PyArray_ISBEHAVED_RO(array))
 
 
+include "rare_entries.pxi"
+
+
 def largest_magnitude(array):
     """The largest absolute value of an array; 0 where it is empty.
 
@@ -208,7 +211,9 @@ def solve_as_given(
         return None
     n = cnp.PyArray_DIM(A, 1)
     r = Separable(n, *numbers)
-    solver = Solver(Dense(A), loss(b, s), r)
+    f = loss(b, s)
+    rare = None if (<Loss> f).quadratic else rare_entries(A)
+    solver = Solver(Dense(A) if rare is None else Sparse(*rare, cnp.PyArray_DIM(A, 0)), f, r)
     if solver.f.quadratic and r.has_one_sided():
         if not (s == 1.0 and r.upper[0] == INFINITY and point_inside_by_sum(solver, <Dense> solver.A)):
             return None
