@@ -3,14 +3,13 @@
 # A sweep over the model of k columns costs k^2 multiplications, one over the columns themselves as
 # many as they have entries. Where large working sets have short columns, the dense model is never built:
 # each block is minimised with the residual at hand, and the iterates are extrapolated. A kind of data
-# and penalty brings its sweep (sparse_descent.pxi, row_descent.pxi).
+# and penalty brings its sweep (row_descent.pxi).
 
 cdef enum:
     # Differences of iterates that an extrapolation combines. With 5, as in celer and skglm, the multi-task rows 200 x 1000
     # and gravier at 0.02 lambda_max take 10% longer (benchmarks/everyday.py, 2026-11-18); sparse LASSO takes as long.
     HISTORY = 8
     ACTIVE_SWEEPS = 60 # Sweeps over the blocks off their kinks between two over all.
-    NEWTON_AFTER = 18  # Sweeps, with two extrapolations, before a Newton step on the blocks off their kinks.
     MOST_DESCENTS = 50 # Sweeps over all blocks before the model takes over.
 
 
@@ -34,10 +33,6 @@ cdef class Descent:
     cdef bint pays(self, Data A, Penalty r, Loss f) noexcept nogil:
         """True where a sweep over the columns costs less than one over a dense model of them."""
         return False
-
-    cdef double price(self, Data A) noexcept nogil:
-        """What a sweep over all blocks costs, in multiplications of a dense model."""
-        return 0.0
 
     cdef int prepare(self, Data A, Penalty r, Loss f) except -1 nogil:
         """Make room, and compute the curvatures."""
@@ -107,9 +102,9 @@ cdef class Descent:
     ) except -1.0 nogil:
         """Minimise over the working set until the violations are at most `target`, or `most` sweeps are done.
 
-        Returns what the sweeps cost, in multiplications of a dense model.
+        Returns how many there were.
         """
-        cdef Py_ssize_t rounds, sweep, b, count, blocks, products
+        cdef Py_ssize_t rounds, sweep, b, count, blocks
         cdef double worst, sweeps = 0.0
         self.prepare(A, r, f)
         self.settle(A, f, v, z)
@@ -120,7 +115,7 @@ cdef class Descent:
             worst = self.sweep(A, r, f, v, blocks)
             sweeps += 1.0
             if worst <= target or now() >= until:
-                return sweeps * self.price(A)
+                return sweeps
             if sweeps >= most:
                 break
             count = 0
@@ -137,14 +132,9 @@ cdef class Descent:
                 self.remember(sweep % (HISTORY + 1), A, v)
                 if sweep % (HISTORY + 1) == HISTORY:
                     self.extrapolate(A, r, f, v, z)
-                if sweep == NEWTON_AFTER:
-                    products = self.newton_step(A, r, f, v, z, 0.3 * target)
-                    sweeps += products
-                    if products > 0:
-                        break
         else:
             self.failed = True
-        return sweeps * self.price(A)
+        return sweeps
 
     cdef Py_ssize_t blocks(self, Data A) noexcept nogil:
         """How many blocks the working set has."""
@@ -152,8 +142,4 @@ cdef class Descent:
 
     cdef int extrapolate(self, Data A, Penalty r, Loss f, double *v, double *z) except -1 nogil:
         """Go to the extrapolated point where F is less there than at v."""
-        return 0
-
-    cdef Py_ssize_t newton_step(self, Data A, Penalty r, Loss f, double *v, double *z, double target) except -1 nogil:
-        """A Newton step on the blocks off their kinks; returns its products with A and A^T, 0 where there is none."""
         return 0

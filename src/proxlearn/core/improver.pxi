@@ -3,10 +3,17 @@
 cdef enum:
     MOST_IDLE_MODELS = 6 # Models in a row that do not halve the violations: rounding stands in the way.
     MOST_MODELS = 50     # Models of a loss that is not quadratic, for one working set.
+    MODELS_WHILE_GROWING = 3  # Such models solved by sweeps, for a working set that is not the last one.
 
-# Sweeps over sparse columns give a model up after so many; the next one is about a better point.
-cdef double SWEEPS_OF_A_MODEL = 60.0
-cdef double DENSE_MODELS = 10.0  # With Hessians, a working set takes about so many models.
+# Sweeps over sparse columns give a model up after so many; the next one is about a better point. Most need SWEEPS_OF_A_MODEL.
+cdef double MOST_SWEEPS_OF_A_MODEL = 60.0
+cdef double SWEEPS_OF_A_MODEL = 12.0
+cdef double LEAST_FORCING = 0.003
+cdef double MOST_FORCING = 0.5
+cdef double SHORT_STEP = 0.3  # Models whose steps are shorter get more curvature,
+cdef double DAMPING_OF_SWEEPS = 1e-3  # at least so much of the largest one.
+cdef double A_COLUMN = 4.0  # A sweep takes as long for a column as for so many of its entries.
+cdef double PAIR = 4.0  # Multiplications of a dense model that cost what a pair of entries of one row does in its Hessian.
 cdef double REUSE = 0.2  # A Hessian serves again while its models reduce the violations to this part.
 cdef double FURTHER = 4.0  # A step that was cut off lets the next one go so many times as far.
 cdef double LEAST_DAMPING = 1e-6  # of the largest curvature, which w8a needs; the next tries have 100 times as much
@@ -18,21 +25,15 @@ cdef class Improver(Certified):
     cdef double next_look   # when to look for Ctrl-C again
     cdef double reached     # f at x where the last line search computed it, else 0
     cdef double radius      # how far the next step may move a prediction
+    cdef double part        # of the way to the model's minimiser that the last line search went
     cdef double damping     # the least curvature of a sample in a model, as a part of the largest one
-    cdef Descent descent
-    cdef SecondOrder second_order  # the model of f on which sweeps over sparse columns work
-    cdef double swept       # what sweeps on one working set have cost, in multiplications of a dense model
+    cdef RowDescent row_descent
+    cdef SparseDescent sparse_descent
+    cdef bint growing       # True where many columns joined last, so that the next ones will, too
     cdef Py_ssize_t stuck   # working sets in a row whose sweeps ended before their target
-    cdef double *predicted  # (m,): predictions of such sweeps
 
     def __cinit__(self, *args, **kwargs):
-        if self.one_output and not self.f.quadratic:
-            self.second_order = SecondOrder(*self.f.kept)
-            self.predicted = <double *> resized(NULL, self.m, sizeof(double))
-        self.descent = RowDescent() if self.A.tasks > 1 else SparseDescent()
-
-    def __dealloc__(self):
-        free(self.predicted)
+        self.row_descent, self.sparse_descent = RowDescent(), SparseDescent()
 
     cdef int check_signals(self) except -1 nogil:
         """Let Ctrl-C end a long solve; looked at ten times a second."""
@@ -95,23 +96,38 @@ cdef class Improver(Certified):
             self.model.c[i] = self.model.pull[i] = self.g[p]
         return 0
 
-    cdef int sweep_model(self, double target, double until) except -1 nogil:
-        """Minimise the second-order model by sweeps over sparse columns; its Hessian is never formed."""
+    cdef bint sweeps_pay(self) noexcept nogil:
+        """True where sweeps over the columns of the working set cost less than a model of them."""
+        cdef double k = self.A.k, entries = self.A.working_entries()
+        if self.A.tasks > 1:
+            return self.row_descent.pays(self.A, self.r, self.f)
+        if self.sparse_descent.failed or not self.one_output or not self.r.is_separable():
+            return False
+        if self.f.quadratic:
+            return k * k > PAYS * entries
+        return FACTORISE * k * k * k + LEAST_SWEEPS * k * k + PAIR * entries * entries / self.m > SWEEPS_OF_A_MODEL * PAYS * (entries + A_COLUMN * k)
+
+    cdef int sweep(self, double target, double until) except -1 nogil:
+        """Minimise over the working set by sweeps over its columns; of a loss that is not quadratic, its model."""
         cdef Py_ssize_t p
-        cdef double k = self.A.k, dense
+        cdef double *s = self.f.s
+        if self.A.tasks > 1:
+            self.row_descent.run(self.A, self.r, self.f, self.v, self.z, target, INFINITY, until)
+            return 0
         for p in range(self.A.k):
             self.live[p] = p
         self.live_count = self.A.k
         self.begin_model()
         self.model.forget_factor()
-        self.f.damped_curvature(self.damping, self.D)
-        self.second_order.take(self.z, self.f.u, self.D)
-        self.swept += self.descent.run(
-            self.A, self.r, self.second_order, self.model.w, self.predicted, target, SWEEPS_OF_A_MODEL, until
+        if not self.f.quadratic:
+            self.f.damped_curvature(self.damping, self.D)
+            s = self.D
+        self.sparse_descent.run(
+            <Sparse> self.A, <Separable> self.r, s, self.f.quadratic and self.f.unit_weights,
+            self.g, self.model.w, target, MOST_SWEEPS_OF_A_MODEL if not self.f.quadratic else INFINITY, until
         )
-        # What models with a Hessian cost: the Hessian itself, its factor, and some sweeps.
-        dense = self.A.working_entries() * self.A.working_entries() / self.m + FACTORISE * k * k * k + LEAST_SWEEPS * k * k
-        self.descent.failed |= self.swept > DENSE_MODELS * dense
+        if self.f.quadratic:
+            memcpy(self.v, self.model.w, self.A.k * sizeof(double))
         return 0
 
     cdef int improve(self, double target, double forcing, double until) except -1 nogil:
@@ -123,7 +139,7 @@ cdef class Improver(Certified):
         cdef Py_ssize_t t, p, i, idle = 0
         cdef double worst = 0.0, last = INFINITY, least = INFINITY
         cdef bint again = False, swept = False
-        self.reached = self.swept = 0.0
+        self.reached = 0.0
         if self.displaced:  # new columns have their gradient from c at that dual point
             self.evaluate()
             self.correlated = False
@@ -137,14 +153,14 @@ cdef class Improver(Certified):
                 break
             self.check_signals()
             self.correlated = False
-            if self.f.quadratic and self.descent.pays(self.A, self.r, self.f):
-                self.descent.run(self.A, self.r, self.f, self.v, self.z, target, INFINITY, until)
+            if self.f.quadratic and self.sweeps_pay():
+                self.sweep(target, until)
                 for p in range(self.A.k):
                     self.x[self.A.index[p]] = self.v[p]
                 break
-            if self.one_output and self.descent.pays(self.A, self.r, self.f):
+            if self.sweeps_pay():
                 again, swept = False, True
-                self.sweep_model(max(0.3 * target, 0.3 * worst), until)
+                self.sweep(max(0.3 * target, self.forcing(worst / last) * worst), until)
             else:
                 again = t > 0 and not swept and worst <= REUSE * last and self.covers()
                 swept = False
@@ -162,11 +178,23 @@ cdef class Improver(Certified):
                     break
                 last, idle = 0.0, idle - 1  # another try with the Hessian of this point
                 continue
-            self.damping = 0.1 * self.damping if self.damping > LEAST_DAMPING else 0.0
+            if swept and self.part < SHORT_STEP:
+                self.damping = min(1.0, max(DAMPING_OF_SWEEPS, 10.0 * self.damping))
+            else:
+                self.damping = (0.3 if swept else 0.1) * self.damping if self.damping > LEAST_DAMPING else 0.0
+            if swept and t + 1 >= MODELS_WHILE_GROWING and self.growing:
+                break
             self.f.differentiate(self.z)
             self.A.correlate_working(self.f.u, self.g)
-        self.stuck = self.stuck + 1 if swept and worst > target else 0
+        self.stuck = self.stuck + 1 if swept and worst > target and not self.growing else 0
         return 0
+
+    cdef double forcing(self, double ratio) noexcept nogil:
+        """The part of the violations to which sweeps minimise a model, the last one having reduced them to `ratio`.
+
+        A model that is no good is not worth many sweeps (Eisenstat and Walker, 1996).
+        """
+        return max(LEAST_FORCING, min(MOST_FORCING, pow(ratio, 1.6))) if ratio > 0.0 else MOST_FORCING
 
     cdef bint damp(self) noexcept nogil:
         """Let the next models have more curvature; False where they have had the most.
@@ -216,4 +244,5 @@ cdef class Improver(Certified):
             self.radius *= FURTHER
         elif halving > 0:
             self.radius = max(self.f.trusted, part * longest)
+        self.part = part
         return True

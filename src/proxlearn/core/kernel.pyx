@@ -8,7 +8,7 @@ cimport numpy as cnp
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.float cimport DBL_EPSILON
-from libc.math cimport INFINITY, NAN, ceil, copysign, fabs, isfinite, log, sqrt
+from libc.math cimport INFINITY, NAN, ceil, copysign, fabs, isfinite, log, pow, sqrt
 from libc.stdlib cimport free, getenv, realloc
 from libc.string cimport memcpy, memmove, memset
 from posix.stdlib cimport posix_memalign
@@ -27,6 +27,8 @@ cdef extern from "maths.h" nogil:
     void add_four(double **a, const double *t, double *y, long n) noexcept
     void axpy(double t, const double *a, double *y, long n) noexcept
     double sparse_dot(const double *data, const int *rows, long count, const double *u) noexcept
+    void sparse_axpy(double t, const double *data, const int *rows, long count, double *u) noexcept
+    void scale_column(const double *data, const int *rows, long count, const double *factor, double *out) noexcept
     double survey(double *c, double *l1, double *l2, double *lower, double *upper, double *violation, double *largest, long n) noexcept
     void add_pairs(const Py_ssize_t *at, const double *value, double d, long old, long count, double *H, long ld) noexcept
     void root_scaled(const double *D, const double *a, double *out, long n) noexcept
@@ -81,7 +83,6 @@ include "losses/logistic.pxi"
 include "losses/huber.pxi"
 include "losses/poisson.pxi"
 include "losses/softmax.pxi"
-include "losses/second_order.pxi"
 include "penalty.pxi"
 include "model.pxi"
 include "separable.pxi"
@@ -115,6 +116,9 @@ cdef bint is_readable(array) noexcept:
     return (cnp.PyArray_Check(array) and cnp.PyArray_TYPE(array) in (cnp.NPY_DOUBLE, cnp.NPY_FLOAT)
             and (cnp.PyArray_IS_C_CONTIGUOUS(array) or cnp.PyArray_IS_F_CONTIGUOUS(array))
             and cnp.PyArray_ISBEHAVED_RO(array))
+
+
+include "rare_entries.pxi"
 
 
 def largest_magnitude(array):
@@ -219,7 +223,9 @@ def solve_as_given(
         return None
     n = cnp.PyArray_DIM(A, 1)
     r = Separable(n, *numbers)
-    solver = Solver(Dense(A), loss(b, s), r)
+    f = loss(b, s)
+    rare = None if (<Loss> f).quadratic else rare_entries(A)
+    solver = Solver(Dense(A) if rare is None else Sparse(*rare, cnp.PyArray_DIM(A, 0)), f, r)
     if solver.f.quadratic and r.has_one_sided():
         if not (s == 1.0 and r.upper[0] == INFINITY and point_inside_by_sum(solver, <Dense> solver.A)):
             return None

@@ -30,6 +30,7 @@ cdef enum:
 cdef double PART = 0.3
 cdef double PART_OF_VERY_WIDE = 0.1
 cdef double VERY_WIDE = 16.0
+cdef double LAST_TO_JOIN = 0.01  # Where so few join, sweeps aim at the tolerance.
 
 
 # Where most columns of a tall A are in the solution, all of them join at once: their Gram matrix is needed anyway, and
@@ -90,13 +91,16 @@ cdef class Loop(Improver):
             self.iterations += 1
             joined = self.grow(anticipate, &outside)
             anticipate = 1.0
+            self.growing = joined > LAST_TO_JOIN * self.A.k
             if joined > 0 and self.members == self.r.blocks:
                 target, stalled = 0.1 * tol * self.scale, 0  # nothing is outside
             elif joined > 0:
                 target, stalled = min(self.part_outside() * outside, 0.2 * self.scale), 0
+                if not self.growing and self.sweeps_pay():
+                    target = min(target, self.last_target(tol, outside))
             else:
                 target *= 0.01 if self.worst <= target else 1.0
-                target = min(self.last_target(tol), target if target > 0 else INFINITY)
+                target = min(self.last_target(tol, 0.0), target if target > 0 else INFINITY)
                 if not self.bounded and tol > 0:
                     if self.is_stationary(tol):
                         waited += 1
@@ -104,22 +108,25 @@ cdef class Loop(Improver):
                             self.gap = INFINITY
                             return SOLVED
                 if self.stuck >= MOST_STUCK:
-                    self.descent.failed, self.stuck = True, 0
+                    self.sparse_descent.failed, self.stuck = True, 0
                 stalled = stalled + 1 if self.objective >= last else 0
                 if stalled >= 3:
                     return MAX_ITER
             last = self.objective
             self.improve(max(target, 1e-16 * self.scale), 0.1, until)
 
-    cdef double last_target(self, double tol) noexcept nogil:
+    cdef double last_target(self, double tol, double outside) noexcept nogil:
         """Violations at which the gap will meet the tolerance.
 
         Newton steps pass it by far, so that it may be too small for them. Sweeps over the residual
         should end as soon as they can: violations e make a gap of about e r(x) / scale.
         """
         cdef double penalty
-        if not self.descent.pays(self.A, self.r, self.f) and (self.r.is_separable() or not self.f.quadratic):
+        if not self.sweeps_pay() and (self.r.is_separable() or not self.f.quadratic):
             return 0.1 * tol * self.scale
+        outside = max(outside, self.worst)
+        if self.gap < INFINITY and outside > 0.0:
+            return max(0.1 * tol * self.scale, outside * max(0.0 if self.f.quadratic else 0.003, 0.7 * self.allowed(tol) / self.gap))
         penalty = self.r.value(self.A.index, self.v, self.A.k)
         return tol * self.scale * max(0.1, min(0.8 * self.objective / penalty, 5.0) if penalty > 0.0 else 0.1)
 
@@ -184,7 +191,7 @@ cdef class Loop(Improver):
             return 1.0
         if not self.r.is_separable():
             return TALL_BLOCK_GROWTH
-        return TALL_GROWTH if self.f.quadratic or self.descent.pays(self.A, self.r, self.f) else 1.0
+        return TALL_GROWTH if self.f.quadratic or self.sweeps_pay() else 1.0
 
     cdef bint needs_most(self) noexcept nogil:
         """True where least squares with a separable penalty will have most columns in its solution."""

@@ -52,6 +52,7 @@ cdef class Separable(Penalty):
                 return False
         return True
 
+    @cython.final
     cdef double minimiser(self, Py_ssize_t j, double h, double g, double x) noexcept nogil:
         """The minimiser over coordinate j of r_j and a quadratic with slope -g at x and curvature h."""
         cdef double d = h + self.l2[j], z = g + h * x, new

@@ -1,207 +1,328 @@
-# Coordinate descent over sparse columns, with a separable penalty.
+# The second-order model of F on a working set of sparse columns, without its Hessian.
+#
+#     minimise  -<g, v - v0> + 1/2 sum_i s_i (A (v - v0))_i^2 + r(v)        g = -df/dx at v0
+#
+# Sweeps of coordinate descent find the coordinates that are off their kinks and their signs; as soon as few
+# of them change, a Newton step by conjugate gradients ends what sweeps would take long for. The columns are
+# kept times the roots of s, and so is the change of the predictions, which is all that a sweep
+# reads and writes. With an intercept, or where columns are centred, each column has its weighted mean
+# subtracted, so that the best intercept follows every step.
 
 cdef enum:
-    MOST_PRODUCTS = 200  # Conjugate gradients of a Newton step, each with a product with A and one with A^T.
+    MOST_PRODUCTS = 100  # Conjugate gradients of a Newton step, each with a product with A and one with A^T.
+    MOST_DESCENTS_OF_COLUMNS = 60  # Rounds of sweeps and a Newton step.
+    MOST_HALVINGS = 6    # Of a Newton step that crosses kinks.
+    SWEEPS_IN_A_ROW = 8  # Sweeps over the coordinates off their kinks before a Newton step.
 
 cdef double PAYS = 8.0  # Multiplications of a dense model that cost what one with sparse columns does.
+cdef double CROSSED = 0.05  # Conjugate gradients end where this part of the coordinates would cross a kink.
+cdef double FLIPS = 0.03  # A Newton step waits until in a sweep this part of the coordinates reaches or leaves a kink.
 
 
 @cython.final
-cdef class SparseDescent(Descent):
-    """Sweeps over sparse columns; the residual is the dual point of the loss."""
+cdef class SparseDescent:
+    """Minimises such models; what it needs of the columns is kept from one call to the next."""
 
-    cdef double *mean    # (k,): what is subtracted from the entries of each column
-    cdef double *image   # (m,): A times a direction
-    cdef double moved    # multiple of s by which centred columns have moved the dual point
-    cdef double total    # the sum of s
-    cdef Py_ssize_t ones # the position of the intercept, or -1
-    cdef double offset   # how far the sweeps have moved the intercept
+    cdef Py_ssize_t room, value_room
+    cdef bint failed        # True where its target was out of reach
+    cdef double *copied     # (entries,): the columns times the roots of s
+    cdef double *values     # those, or the columns themselves where all s are 1
+    cdef Py_ssize_t *first  # (k,): where each column begins in them
+    cdef double *root       # (m,)
+    cdef double *moved      # (m,): the roots of s times A (v - v0) without the means
+    cdef double *image      # (m,): the same for a direction
+    cdef double *numbers    # (10, room): the arrays (k,) that follow
+    cdef double *h          # the curvature of each coordinate
+    cdef double *mean       # what is subtracted from the entries of each column
+    cdef double *pull       # g, of centred columns
+    cdef double *origin     # v0
+    cdef double *step       # of conjugate gradients
+    cdef double *left       # their residual
+    cdef double *way        # their direction
+    cdef double *product    # A^T diag(s) A times it
+    cdef double *slope      # g at v
+    cdef double *goal       # where the step ends
+    cdef Py_ssize_t *order  # coordinates that a sweep visits
+    cdef double total       # the sum of s
+    cdef double shifted     # <mean, v - v0>
+    cdef bint centred
+    cdef Py_ssize_t ones    # the position of the intercept, or -1
+    cdef Py_ssize_t flips   # coordinates that the last sweep moved to a kink or off it
 
     def __dealloc__(self):
-        free(self.mean)
+        free(self.copied)
+        free(self.first)
+        free(self.root)
+        free(self.moved)
         free(self.image)
+        free(self.numbers)
+        free(self.order)
 
-    cdef bint pays(self, Data A, Penalty r, Loss f) noexcept nogil:
-        cdef double k = A.k
-        return (
-            not self.failed and r.is_separable() and k * k > PAYS * A.working_entries()
-            and (f.quadratic or A.center == NULL)
-        )
-
-    cdef double price(self, Data A) noexcept nogil:
-        return PAYS * A.working_entries()
-
-    cdef int prepare(self, Data A, Penalty r, Loss f) except -1 nogil:
+    cdef int prepare(self, Sparse A, double *s, bint unit, double *g, double *v) except -1 nogil:
+        """Make room, scale the columns, and stand at v0."""
+        cdef Py_ssize_t p
+        cdef double *numbers
         if A.k > self.room:
-            self.mean = <double *> resized(self.mean, A.room, sizeof(double))
-        Descent.prepare(self, A, r, f)
-        if self.image == NULL:
+            self.room = A.room
+            self.numbers = numbers = <double *> resized(self.numbers, 10 * self.room, sizeof(double))
+            self.h, self.mean, self.pull = numbers, numbers + self.room, numbers + 2 * self.room
+            self.origin, self.step = numbers + 3 * self.room, numbers + 4 * self.room
+            self.left, self.way = numbers + 5 * self.room, numbers + 6 * self.room
+            self.product, self.slope = numbers + 7 * self.room, numbers + 8 * self.room
+            self.goal = numbers + 9 * self.room
+            self.first = <Py_ssize_t *> resized(self.first, self.room, sizeof(Py_ssize_t))
+            self.order = <Py_ssize_t *> resized(self.order, self.room, sizeof(Py_ssize_t))
+        if self.root == NULL:
+            self.root = <double *> resized(NULL, A.m, sizeof(double))
+            self.moved = <double *> resized(NULL, A.m, sizeof(double))
             self.image = <double *> resized(NULL, A.m, sizeof(double))
-        self.total = sum_of(f.s, A.m)
-        self.measure(<Sparse> A, f.s)
-        return 0
-
-    cdef void measure(self, Sparse A, double *s) noexcept nogil:
-        """The mean of each column and the curvature of its coordinate, sum_i s_i (a_ij - mean_j)^2.
-
-        With an intercept, whose best value follows each step, every column is centred.
-        """
-        cdef Py_ssize_t p, e, j
-        cdef double square, product
-        self.ones = -1
+        memset(self.moved, 0, A.m * sizeof(double))
+        memcpy(self.pull, g, A.k * sizeof(double))
+        memcpy(self.origin, v, A.k * sizeof(double))
+        self.shifted, self.ones = 0.0, -1
         for p in range(A.k):
             if A.is_ones(A.index[p]):
                 self.ones = p
+        self.centred = self.ones >= 0 or A.center != NULL
+        self.scale(A, s, unit)
+        return 0
+
+    cdef int scale(self, Sparse A, double *s, bint unit) except -1 nogil:
+        """The columns times the roots of s, which are all 1 if `unit`; their means and curvatures."""
+        cdef Py_ssize_t p, e, i, j, begin, at = 0
+        cdef double square, sum, value
+        cdef double *out
+        self.total = sum_of(s, A.m)
+        for i in range(A.m):
+            self.root[i] = sqrt(s[i])
+        self.values = A.data
+        if not unit:
+            at = <Py_ssize_t> A.working_entries()
+            if at > self.value_room:
+                self.value_room = at + at // 2
+                self.copied = <double *> resized(self.copied, self.value_room, sizeof(double))
+            self.values, at = self.copied, 0
         for p in range(A.k):
-            j = A.index[p]
-            square = product = 0.0
-            if p != self.ones:
-                for e in range(A.starts[j], A.starts[j + 1]):
-                    square += s[A.rows[e]] * A.data[e] * A.data[e]
-                    product += s[A.rows[e]] * A.data[e]
-            self.mean[p] = A.shift(j) if self.ones < 0 else product / self.total if self.total > 0.0 else 0.0
-            self.h[p] = max(square - self.mean[p] * self.mean[p] * self.total, 0.0)
-
-    cdef double sweep(self, Data A, Penalty r, Loss f, double *v, Py_ssize_t count) noexcept nogil:
-        cdef double worst = self.visit(<Sparse> A, <Separable> r, f, v, count)
-        if self.ones >= 0:
-            v[self.ones] += self.offset
-            self.offset = 0.0
-        return worst
-
-    cdef double visit(self, Sparse A, Separable r, Loss f, double *v, Py_ssize_t count) noexcept nogil:
-        """The sweep over all columns but the intercept, which follows them."""
-        cdef Py_ssize_t i, p, j, e, first
-        cdef double g, new, change, worst = 0.0, center, weighted
-        for i in range(count):
-            p = self.order[i]
+            self.mean[p] = self.h[p] = 0.0
             if p == self.ones:
                 continue
             j = A.index[p]
-            first, center = A.starts[j], self.mean[p]
-            g = sparse_dot(A.data + first, A.rows + first, A.starts[j + 1] - first, f.u)
-            g += self.moved * center * self.total
-            worst = max(worst, r.violation(j, v[p], g))
-            new = r.minimiser(j, self.h[p], g, v[p])
-            change = new - v[p]
-            if change == 0.0:
+            begin, square, sum = A.starts[j], 0.0, 0.0
+            self.first[p] = begin if unit else at
+            if not unit:
+                scale_column(A.data + begin, A.rows + begin, A.starts[j + 1] - begin, self.root, self.values + at)
+                at += A.starts[j + 1] - begin
+            out = self.values + self.first[p]
+            square = dot(out, out, A.starts[j + 1] - begin)
+            if self.centred:
+                sum = sparse_dot(out, A.rows + begin, A.starts[j + 1] - begin, self.root)
+                self.mean[p] = sum / self.total if self.total > 0.0 else 0.0
+                square = max(square - self.mean[p] * sum, 0.0)
+                if self.ones >= 0:
+                    self.pull[p] -= (self.mean[p] - A.shift(j)) * self.pull[self.ones]
+            self.h[p] = square
+        return 0
+
+    cdef double run(
+        self, Sparse A, Separable r, double *s, bint unit, double *g, double *v, double target, double most, double until
+    ) except -1.0 nogil:
+        """Minimise until the violations are about `target`, or `most` sweeps are done, which are returned.
+
+        s (m,) are all 1 if `unit`. g (k,) belongs to v (k,), which becomes the minimiser.
+        """
+        cdef Py_ssize_t rounds, sweep, p, count, all_but_one
+        cdef double worst, sweeps = 2.0
+        cdef bint stepped = False
+        self.prepare(A, s, unit, g, v)
+        for rounds in range(MOST_DESCENTS_OF_COLUMNS):
+            count = 0
+            for p in range(A.k):
+                if p != self.ones:
+                    self.order[count] = p
+                    count += 1
+            all_but_one = count
+            worst = self.sweep(A, r, v, count)
+            sweeps += 1.0
+            # Before a Newton step the violations that a sweep leaves can be many times those that it meets.
+            if (worst <= target and (stepped or self.flips == 0)) or sweeps >= most or now() >= until:
+                break
+            count = self.list_off_kinks(A, r, v)
+            for sweep in range(SWEEPS_IN_A_ROW):
+                worst = self.sweep(A, r, v, count)
+                sweeps += <double> count / max(1, all_but_one)
+                if worst <= target or sweeps >= most or self.flips <= FLIPS * count:
+                    break
+            if (worst > target or not stepped) and sweeps < most:
+                sweeps += self.newton_step(A, r, v, target)
+                stepped = True
+        else:
+            self.failed = True
+        if self.ones >= 0:  # the intercept at its best value
+            v[self.ones] += self.pull[self.ones] / self.total if self.total > 0.0 else 0.0
+            for p in range(A.k):
+                if p != self.ones:
+                    v[self.ones] -= (self.mean[p] - A.shift(A.index[p])) * (v[p] - self.origin[p])
+        return sweeps
+
+    cdef Py_ssize_t list_off_kinks(self, Sparse A, Separable r, double *v) noexcept nogil:
+        """List the coordinates that are not at a kink."""
+        cdef Py_ssize_t p, count = 0
+        for p in range(A.k):
+            if p != self.ones and not r.at_kink(A.index[p], v[p]):
+                self.order[count] = p
+                count += 1
+        return count
+
+    cdef double sweep(self, Sparse A, Separable r, double *v, Py_ssize_t count) noexcept nogil:
+        """Minimise over the coordinates order[:count] in turn; the largest violation that was met."""
+        cdef Py_ssize_t i, p, j, length
+        cdef double g, x, new, worst = 0.0
+        cdef double *column
+        cdef int *rows
+        self.flips = 0
+        for i in range(count):
+            p = self.order[i]
+            j = A.index[p]
+            rows, column = A.rows + A.starts[j], self.values + self.first[p]
+            length, x = A.starts[j + 1] - A.starts[j], v[p]
+            g = self.pull[p] - sparse_dot(column, rows, length, self.moved) + self.shifted * self.mean[p] * self.total
+            if x == 0.0 and fabs(g) <= r.l1[j]:
                 continue
+            worst = max(worst, r.violation(j, x, g))
+            new = r.minimiser(j, self.h[p], g, x)
+            if new == x:
+                continue
+            self.flips += r.at_kink(j, x) != r.at_kink(j, new)
             v[p] = new
-            self.moved += center * change
-            self.offset -= center * change
-            for e in range(first, A.starts[j + 1]):
-                weighted = f.s[A.rows[e]] * A.data[e]
-                f.u[A.rows[e]] -= weighted * change
+            self.shifted += self.mean[p] * (new - x)
+            sparse_axpy(new - x, column, rows, length, self.moved)
         return worst
 
-    cdef int settle(self, Data A, Loss f, double *v, double *z) except -1 nogil:
-        cdef double step
-        Descent.settle(self, A, f, v, z)
-        self.moved = self.offset = 0.0
-        if self.ones >= 0:  # the intercept at its best value
-            step = sum_of(f.u, A.m) / self.total if self.total > 0.0 else 0.0
-            v[self.ones] += step
-            self.moved = -step
-        return 0
+    cdef double gradient(self, Sparse A, Py_ssize_t p) noexcept nogil:
+        """Minus the slope of the smooth part at v."""
+        cdef Py_ssize_t j = A.index[p]
+        cdef double product = sparse_dot(
+            self.values + self.first[p], A.rows + A.starts[j], A.starts[j + 1] - A.starts[j], self.moved
+        )
+        return self.pull[p] - product + self.shifted * self.mean[p] * self.total
 
-    cdef bint may_move(self, Data A, Penalty r, double *v, Py_ssize_t b) noexcept nogil:
-        return not (<Separable> r).at_kink(A.index[b], v[b])
+    cdef double multiply(self, Sparse A, double *step, Py_ssize_t count, double *z) noexcept nogil:
+        """Add A step, times the roots of s and without the means, to z; returns <mean, step>."""
+        cdef Py_ssize_t i, p, j
+        cdef double means = 0.0
+        for i in range(count):
+            p = self.order[i]
+            j = A.index[p]
+            if step[p] != 0.0:
+                sparse_axpy(step[p], self.values + self.first[p], A.rows + A.starts[j], A.starts[j + 1] - A.starts[j], z)
+                means += self.mean[p] * step[p]
+        return means
 
-    cdef int extrapolate(self, Data A, Penalty r, Loss f, double *v, double *z) except -1 nogil:
-        cdef double here
-        cdef Py_ssize_t p
-        self.settle(A, f, v, z)
-        here = f.value(z, NULL, 0.0) + r.value(A.index, v, A.k)
-        if not self.mix(A.k):
-            return 0
-        for p in range(A.k):
-            self.mixed[p] = min(max(self.mixed[p], (<Separable> r).lower[A.index[p]]), (<Separable> r).upper[A.index[p]])
-        A.predict(self.mixed, z)
-        if f.value(z, NULL, 0.0) + r.value(A.index, self.mixed, A.k) < here:
-            memcpy(v, self.mixed, A.k * sizeof(double))
-            self.settle(A, f, v, z)
-        return 0
+    cdef Py_ssize_t newton_step(self, Sparse A, Separable r, double *v, double target) noexcept nogil:
+        """The step on the coordinates off their kinks; returns how many products it took.
 
-    cdef Py_ssize_t newton_step(self, Data A, Penalty r, Loss f, double *v, double *z, double target) except -1 nogil:
-        """The step by conjugate gradients, which need no Hessian.
-
-        Coordinates that would cross a kink stay on it. If F rises by that, the step ends at the
-        first kink that a coordinate meets.
+        Coordinates that would cross a kink stay on it. While the model rises by that, half of the step is tried, and
+        at last the part of it that ends at the first kink.
         """
-        cdef Py_ssize_t p, k = A.k, products
-        cdef double here, first = 1.0, low, high
-        cdef double *step = self.history
-        cdef double *goal = self.mixed
-        self.settle(A, f, v, z)
-        here = f.value(z, NULL, 0.0) + r.value(A.index, v, k)
-        products = self.conjugate_gradients(A, <Separable> r, f, v, step, target)
-        for p in range(k):
-            (<Separable> r).side(A.index[p], v[p], &low, &high)
-            goal[p] = v[p] + step[p]
-            if not isfinite(goal[p]):
+        cdef Py_ssize_t i, p, count = self.list_off_kinks(A, r, v), products, halving
+        cdef double first, means, part = 1.0
+        products = self.conjugate_gradients(A, r, v, count, target)
+        for halving in range(MOST_HALVINGS + 1):
+            first = self.bend(A, r, v, count, part)
+            if first < 0.0:
                 return products
-            if goal[p] < low or goal[p] > high:
-                goal[p] = low if goal[p] < low else high
-                first = min(first, (goal[p] - v[p]) / step[p])
-        A.predict(goal, z)
-        if first < 1.0 and f.value(z, NULL, 0.0) + r.value(A.index, goal, k) > here:
-            for p in range(k):
-                (<Separable> r).side(A.index[p], v[p], &low, &high)
-                goal[p] = min(max(v[p] + first * step[p], low), high)
-        memcpy(v, goal, k * sizeof(double))
-        self.settle(A, f, v, z)
+            memset(self.image, 0, A.m * sizeof(double))
+            means = self.multiply(A, self.way, count, self.image)
+            products += 1
+            if first == 1.0 or part <= first or self.change(A, r, v, count, means) <= 0.0:
+                break
+            part = 0.5 * part if halving + 1 < MOST_HALVINGS else first * part
+        axpy(1.0, self.image, self.moved, A.m)
+        self.shifted += means
+        for i in range(count):
+            p = self.order[i]
+            v[p] = self.goal[p]
         return products
 
-    cdef Py_ssize_t conjugate_gradients(
-        self, Data A, Separable r, Loss f, double *v, double *step, double target
-    ) noexcept nogil:
-        """Solve (A_S^T diag(s) A_S + l2) step = g - r'(v) on the coordinates S off their kinks; returns the products.
+    cdef double bend(self, Sparse A, Separable r, double *v, Py_ssize_t count, double part) noexcept nogil:
+        """Let `way` be the part of the step, bent where it crosses a kink, and `goal` its end.
 
-        The residual ends at `target` or at a thousandth of its first length; f.u is the dual point at v.
+        Returns the part of it up to the first kink, at most 1, and -1 where the step is not finite.
         """
-        cdef Py_ssize_t p, i, j, k = A.k, products = 0
-        cdef double *left = step + k
-        cdef double *way = left + k
-        cdef double *product = way + k
-        cdef double old, new, length, worst, enough = target
-        A.correlate_working(f.u, left)
-        memset(step, 0, k * sizeof(double))
-        worst = new = 0.0
-        for p in range(k):
+        cdef Py_ssize_t i, p
+        cdef double low, high, first = 1.0
+        for i in range(count):
+            p = self.order[i]
+            r.side(A.index[p], v[p], &low, &high)
+            self.goal[p] = v[p] + part * self.step[p]
+            if not isfinite(self.goal[p]):
+                return -1.0
+            if self.goal[p] < low or self.goal[p] > high:
+                self.goal[p] = low if self.goal[p] < low else high
+                first = min(first, (self.goal[p] - v[p]) / (part * self.step[p]))
+            self.way[p] = self.goal[p] - v[p]
+        return first
+
+    cdef double change(self, Sparse A, Separable r, double *v, Py_ssize_t count, double means) noexcept nogil:
+        """How much the model rises along `way`, whose predictions are `image`."""
+        cdef Py_ssize_t i, p, j
+        cdef double total = 0.5 * (dot(self.image, self.image, A.m) - means * means * self.total), way
+        for i in range(count):
+            p = self.order[i]
+            j, way = A.index[p], self.way[p]
+            total += way * (r.slope_at(j, v[p]) + 0.5 * r.l2[j] * way - self.slope[p])
+        return total
+
+    cdef Py_ssize_t conjugate_gradients(
+        self, Sparse A, Separable r, double *v, Py_ssize_t count, double target
+    ) noexcept nogil:
+        """Solve (A_S^T diag(s) A_S + l2) step = g - r'(v) on S = order[:count]; returns the products.
+
+        The residual ends at a third of `target` or at a thousandth of its first length, or where many coordinates cross a kink. Leaves g at v in `slope`.
+        """
+        cdef Py_ssize_t i, p, j, products = 0, crossed
+        cdef double old, new = 0.0, length, worst = 0.0, enough, means, h, low, high
+        for i in range(count):
+            p = self.order[i]
             j = A.index[p]
-            left[p] = 0.0 if r.at_kink(j, v[p]) else left[p] - r.slope_at(j, v[p])
-            way[p] = left[p] / self.divisor(r, j, p)
-            new += left[p] * way[p]
-            worst = max(worst, fabs(left[p]))
-        enough = max(target, 1e-3 * worst)
+            self.step[p] = 0.0
+            self.slope[p] = self.gradient(A, p)
+            self.left[p] = self.slope[p] - r.slope_at(j, v[p])
+            self.way[p] = self.left[p] / self.divisor(r, j, p)
+            new += self.left[p] * self.way[p]
+            worst = max(worst, fabs(self.left[p]))
+        enough = max(0.3 * target, 1e-3 * worst)
         while worst > enough and new > 0.0 and products < MOST_PRODUCTS:
-            A.predict(way, self.image)
-            for i in range(A.m):
-                self.image[i] *= f.s[i]
-            A.correlate_working(self.image, product)
+            memset(self.image, 0, A.m * sizeof(double))
+            means = self.multiply(A, self.way, count, self.image) * self.total
             products += 1
             length = 0.0
-            for p in range(k):
-                product[p] += r.l2[A.index[p]] * way[p]
-                length += way[p] * product[p]
+            for i in range(count):
+                p = self.order[i]
+                j = A.index[p]
+                h = sparse_dot(self.values + self.first[p], A.rows + A.starts[j], A.starts[j + 1] - A.starts[j], self.image)
+                h += r.l2[j] * self.way[p] - self.mean[p] * means
+                self.product[p] = h
+                length += self.way[p] * h
             if not length > 0.0:
                 break
-            old, new, worst = new, 0.0, 0.0
-            for p in range(k):
-                j = A.index[p]
-                if r.at_kink(j, v[p]):
-                    continue
-                step[p] += old / length * way[p]
-                left[p] -= old / length * product[p]
-                new += left[p] * left[p] / self.divisor(r, j, p)
-                worst = max(worst, fabs(left[p]))
-            for p in range(k):
-                j = A.index[p]
-                if not r.at_kink(j, v[p]):
-                    way[p] = left[p] / self.divisor(r, j, p) + new / old * way[p]
+            old, new, worst, crossed = new, 0.0, 0.0, 0
+            for i in range(count):
+                p = self.order[i]
+                self.step[p] += old / length * self.way[p]
+                r.side(A.index[p], v[p], &low, &high)
+                crossed += not low <= v[p] + self.step[p] <= high
+                self.left[p] -= old / length * self.product[p]
+                new += self.left[p] * self.left[p] / self.divisor(r, A.index[p], p)
+                worst = max(worst, fabs(self.left[p]))
+            if crossed > CROSSED * count:
+                break
+            for i in range(count):
+                p = self.order[i]
+                self.way[p] = self.left[p] / self.divisor(r, A.index[p], p) + new / old * self.way[p]
         return products
 
     cdef double divisor(self, Separable r, Py_ssize_t j, Py_ssize_t p) noexcept nogil:
         """The curvature of coordinate p, by which conjugate gradients are preconditioned."""
-        cdef double h = (self.total if p == self.ones else self.h[p]) + r.l2[j]
+        cdef double h = self.h[p] + r.l2[j]
         return h if h > 0.0 else 1.0
