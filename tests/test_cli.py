@@ -466,3 +466,14 @@ def test_models_lists_what_is_shipped(capsys, monkeypatch):
             reached = ["-" if k is None else str(k) for k in counts[name]]
             assert any(" / ".join(reached) in line for line in said)
     assert max(map(len, (text + more).splitlines())) <= 80
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "12", "40"])
+def test_numbers_are_not_cut_off_in_a_narrow_window(folder, capsys, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    code, out, _ = run("solve lasso A.npy b.npy --lam 0.3", capsys)
+    assert code == 0
+    found = pl.solve(pl.lasso(A, B, 0.3))
+    assert out.split()[:2] == ["status", "SOLVED"]
+    assert f"{found.objective[0]:.10g}" in out
+    assert "…" not in out

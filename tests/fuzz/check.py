@@ -1,5 +1,6 @@
 """Is every SOLVED true? Recomputed in extended precision, without the package."""
 
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +19,9 @@ TINY = 1e-307
 SOURCES = ("small", "large", "ways", "estimators")
 """Where problems come from: `draw`, `large`, either in one of `WAYS`, or one of the estimators."""
 TURNS = (*["small"] * 5, "large", "ways", "estimators")
+
+SLOW = 2.0
+"""Seconds of a solve that are worth a look."""
 
 
 @dataclass
@@ -44,12 +48,16 @@ def run(seed: int, number: int, source: str = "small", **options) -> Verdict:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
+            began = time.process_time()
             for i, found in enumerate(answers(options)):
+                if time.process_time() - began > SLOW:
+                    verdict.notes.append("slow")
                 verdict.statuses.append(found.status)
                 wrong, notes = check(found)
                 verdict.notes.extend(notes)
                 if wrong:
                     verdict.wrong.append(f"answer {i}: {wrong}")
+                began = time.process_time()
         except pl.InputError as error:
             verdict.statuses.append("refused")
             if "\n" in str(error):

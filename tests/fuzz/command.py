@@ -63,6 +63,8 @@ def _report(verdicts, given) -> int:
         row.update(verdict.notes)
         row["wrong"] += len(verdict.wrong)
         row.update(verdict.statuses)
+        if "slow" in verdict.notes:
+            print(f"\nslow: seed {given.seed} --first {verdict.text}")
         if verdict.wrong:
             failures.append(verdict)
             print(f"\nseed {given.seed} --first {verdict.text}\n  " + "; ".join(verdict.wrong))
@@ -80,7 +82,7 @@ def _report(verdicts, given) -> int:
         if given.minutes and now - began > 60 * given.minutes:
             break
     print(file=sys.stderr)
-    columns = ("problems", *COLUMNS, "wrong", "rounding", "no gap", "unproven")
+    columns = ("problems", *COLUMNS, "wrong", "rounding", "no gap", "unproven", "slow")
     print(f"{'':24}" + "".join(f"{c:>16}" for c in columns))
     counts["all"] = sum(counts.values(), Counter())
     for kind in sorted(counts, key=lambda k: (k == "all", k)):

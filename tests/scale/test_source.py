@@ -185,7 +185,10 @@ def group(tmp_path):
 def test_numbers_may_be_attributes_of_a_group(group, tmp_path):
     shutil.rmtree(group / "lam")
     zarr.open_group(group).attrs.update(lam=0.1, comment="mine", lam2=True, A=3)
-    assert read_source(group, None, {"lam": 3.0}).numbers == {"lam": 0.1}
+    for given in ({}, {"lam": 0.1}):
+        assert read_source(group, None, given).numbers == {"lam": 0.1}
+    with pytest.raises(InputError, match="holds lam; leave out --lam"):
+        read_source(group, None, {"lam": 3.0})
     shutil.rmtree(group / "A")
     with pytest.raises(InputError, match="holds b; 'lasso' needs A too"):
         read_source(group, None, {})

@@ -32,11 +32,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+NARROWEST = 40
+"""Columns of a terminal that tables need: rich cuts numbers off where COLUMNS says less, even 0."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code. Bad input is one line on stderr."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that has no Greek letters gets "?"
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns) < NARROWEST:
+        os.environ["COLUMNS"] = str(NARROWEST)
     try:
         given = None if arguments is None else list(arguments)
         code = app(given, prog_name="proxlearn", standalone_mode=False)

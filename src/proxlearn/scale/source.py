@@ -115,13 +115,19 @@ def read_source(path: Path, kind: str | None, numbers: dict[str, float]) -> Sour
     held = store.kind or kind
     if held is None:
         raise InputError(f"{path} holds no 'kind'; save it as kind='lasso', or give --kind")
+    if kind not in (None, held):
+        raise InputError(f"{path} holds the kind {held!r}, not {kind!r}; leave out --kind")
     headers = dict(store.headers)
     sparse = "A_data" in headers
     if sparse:
         headers = _with_sparse(store, headers)
-    numbers = {**numbers, **{name: v for name, v in store.numbers.items() if AXES.get(name) == 1}}
-    takes = _check_names(path, held, headers, numbers)
-    used = {name: v for name, v in numbers.items() if name in takes and name not in headers}
+    held_numbers = {name: v for name, v in store.numbers.items() if AXES.get(name) == 1}
+    for name, value in numbers.items():
+        if name in headers or held_numbers.get(name, value) != value:
+            raise InputError(f"{path} holds {name}; leave out --{name}")
+    known = {**numbers, **held_numbers}
+    takes = _check_names(path, held, headers, known, numbers)
+    used = {name: v for name, v in known.items() if name in takes and name not in headers}
     count, own = fitted(held, {name: header.shape for name, header in headers.items()}, f"{path}: ")
     return Source(store, held, count, own, headers, used, sparse)
 
@@ -161,9 +167,13 @@ def _with_sparse(store: Store, headers: dict[str, Header]) -> dict[str, Header]:
 
 
 def _check_names(
-    path: Path, kind: str, headers: dict[str, Header], numbers: dict[str, float]
+    path: Path,
+    kind: str,
+    headers: dict[str, Header],
+    numbers: dict[str, float],
+    given: dict[str, float],
 ) -> tuple[str, ...]:
-    """What the kind's constructor takes; refuses a file with less or more."""
+    """What the kind's constructor takes; refuses a file with less or more, or such `given` numbers."""
     if kind not in names.KINDS:
         raise InputError(f"{path}: {unknown('kind of problem', kind, names.KINDS)}")
     needs, further = options_of(kind)
@@ -175,4 +185,7 @@ def _check_names(
     for name in headers:
         if name not in takes:
             raise InputError(f"{path} holds {name}; '{kind}' takes {', '.join(takes)}")
+    for name in given:
+        if name not in takes:
+            raise InputError(f"--{name} was given; '{kind}' takes {', '.join(takes)}")
     return takes
