@@ -10,6 +10,7 @@ import numpy as np
 
 from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import Array, require_ratio
+from proxlearn.sklearn.group_path import group_path
 from proxlearn.sklearn.group_penalty import group_penalty, group_weights, groups_of
 from proxlearn.sklearn.regression_path import falling_grid, largest_alpha
 from proxlearn.sklearn.regressor import Penalty, feature_weights
@@ -114,6 +115,8 @@ class GroupPenalty:
 
     groups: Any = None
     weights: Any = None
+
+    path = staticmethod(group_path)
 
     def _penalty(self, features: int, ratio: float) -> Penalty:
         groups = groups_of(self.groups, features)
