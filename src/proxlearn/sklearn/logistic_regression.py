@@ -13,6 +13,7 @@ from proxlearn.sklearn.fitting import (
     Array,
     aim,
     require_at_least,
+    require_common,
     require_ratio,
     warn,
     warn_of_gap,
@@ -178,7 +179,7 @@ def fit_all(
 
 def logistic_limits(estimator: Any, penalised: bool = True) -> Limits:
     """When a solve stops; no iteration at all is allowed, as in scikit-learn."""
-    require_at_least(0, tol=estimator.tol, max_iter=estimator.max_iter)
+    require_common(estimator, 0)
     tol = float(estimator.tol)
     return Limits(aim(tol) if penalised else tol, int(estimator.max_iter))
 

@@ -18,8 +18,8 @@ from proxlearn.sklearn.cv_defaults import (
 from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import (
     Array,
+    ratios_of,
     require_at_least,
-    require_ratio,
     thread_count,
     warn_unless_solved,
 )
@@ -204,10 +204,7 @@ class LogisticRegressionCV(LogisticClassifier):
                 "l1_ratios must be an array-like of numbers between 0 and 1; got "
                 f"(l1_ratios={self.l1_ratios!r})"
             )
-        ratios = np.atleast_1d(np.asarray((0.0,) if missing else self.l1_ratios, dtype=np.float64))
-        for ratio in ratios:
-            require_ratio(l1_ratios=ratio)
-        return ratios
+        return ratios_of("l1_ratios", (0.0,) if missing else self.l1_ratios)
 
     def _grid(self) -> Array:
         """The values of C, smallest first."""
