@@ -48,6 +48,34 @@ def test_a_shifted_memory_is_that_of_the_shifted_hessian():
     np.testing.assert_allclose(memory.product(changed), steps[-1], rtol=1e-8)
 
 
+def test_a_rescaled_memory_is_that_of_the_rescaled_hessian():
+    H, memory, steps = quadratic(9)
+    factors = np.geomspace(0.1, 10.0, 9)
+    memory.rescale(factors)
+    changed = (H @ steps[-1]) / factors
+    np.testing.assert_allclose(memory.product(changed), factors * steps[-1], rtol=1e-8)
+    other = Memory(9, 5)
+    for s in steps[-5:]:
+        other.keep(factors * s, (H @ s) / factors)
+    g = np.ones(9)
+    np.testing.assert_allclose(memory.product(g), other.product(g), rtol=1e-8)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_columns_of_unequal_lengths_take_few_iterations(classes):
+    """Without a unit for each column it is 44, and some fits of the path do not converge."""
+    random = np.random.default_rng(5)
+    X = random.standard_normal((2000, 120))
+    Z = X @ random.standard_normal((120, classes)) + 10 * random.standard_normal((2000, classes))
+    X *= 10.0 ** random.uniform(-1.5, 1.5, 120)
+    model = ours.LogisticRegression().fit(X, Z.argmax(1))
+    assert model.n_iter_ <= 20
+    path = ours.LogisticRegressionCV(
+        Cs=5, cv=2, l1_ratios=(0,), scoring="accuracy", use_legacy_attributes=False
+    ).fit(X, Z.argmax(1))
+    assert path.n_iter_.max() <= 45
+
+
 def test_looking_ahead_never_goes_up():
     random = np.random.default_rng(0)
     A, b = random.standard_normal((40, 6)), np.sign(random.standard_normal(40))
@@ -87,10 +115,11 @@ def test_poisson_with_l2_alone_is_certified(monkeypatch, fit_intercept):
 def test_a_large_poisson_problem_that_is_slow_for_lbfgs_is_ended_by_the_core(
     monkeypatch, fit_intercept
 ):
-    """Columns of very different lengths: the trial of L-BFGS ends early, and the core goes on."""
+    """Columns that nearly depend on each other: L-BFGS ends early, and the core goes on."""
     random = np.random.default_rng(3)
     X = random.standard_normal((300, 12)) * np.geomspace(0.01, 3.0, 12)
     y = random.poisson(np.exp(np.clip(X[:, -1] + 20 * X[:, 0], -4, 3))).astype(float)
+    X = X @ np.linalg.qr(random.standard_normal((12, 12)))[0]
     reached = []
 
     def core(glm, x0, *rest, **more):

@@ -23,6 +23,7 @@ except ImportError as error:
 from proxlearn.sklearn.coder import SparseCoder
 from proxlearn.sklearn.group_lasso import GroupLasso, SparseGroupLasso
 from proxlearn.sklearn.group_lasso_cv import GroupLassoCV, SparseGroupLassoCV
+from proxlearn.sklearn.group_path import group_path
 from proxlearn.sklearn.huber_regressor import HuberRegressor
 from proxlearn.sklearn.information import LassoIC
 from proxlearn.sklearn.linear import ElasticNet, Lasso
@@ -59,6 +60,7 @@ __all__ = [
     "SparseGroupLasso",
     "SparseGroupLassoCV",
     "enet_path",
+    "group_path",
     "lasso_path",
     "plot_cv",
     "plot_path",

@@ -112,6 +112,9 @@ class LogisticClassifier(LinearClassifier):
         Without effect.
     positive : bool
         Whether the coefficients are constrained to be >= 0.
+    penalty_weights : array (n,)
+        Weights >= 0 of the columns in the penalty, 1 by default; a column of weight 0 is not
+        penalised (adaptive LASSO).
     """
 
     dual: bool = False
@@ -124,6 +127,7 @@ class LogisticClassifier(LinearClassifier):
     max_iter: int = 10_000
     verbose: Any = 0
     positive: bool = False
+    penalty_weights: Any = None
 
 
 def labelled(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any, Array]:

@@ -61,6 +61,17 @@ class Design:
             found = np.maximum(found - 2.0 * self.mean * linear + sums * self.mean**2, 0.0)
         return np.column_stack([found, sums])
 
+    def squares(self) -> Array:
+        """Sums of s_i a_ij^2 with centred columns, (width,)."""
+        total = float(self.s.sum())
+        if self.sparse:
+            A = self.A
+            inner = self.s @ type(A)((np.square(A.data), A.indices, A.indptr), A.shape)
+        else:
+            inner = np.einsum("ij,ij,i->j", self.A, self.A, self.s)
+        inner = np.maximum(inner - self.mean**2 * total, 1e-8 * inner)  # for rounding
+        return np.append(inner, total) if self.intercept else inner
+
     def gram(self, d: Array) -> Array:
         """A^T diag(d) A of a dense A."""
         root = np.sqrt(d)[:, None]

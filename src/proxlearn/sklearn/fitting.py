@@ -39,8 +39,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
 def limits_of(estimator: Any, penalised: bool = True) -> Limits:
     """When the solve of an estimator stops, from its `tol` and `max_iter`."""
-    require_at_least(0, tol=estimator.tol)
-    require_at_least(1, max_iter=estimator.max_iter)
+    require_common(estimator, 1)
     tol = float(estimator.tol)
     return Limits(aim(tol) if penalised else tol, int(estimator.max_iter))
 
@@ -105,6 +104,28 @@ def require_at_least(low: float, strict: bool = False, **numbers_: Any) -> None:
         if not good or not (value > low if strict else value >= low) or value == math.inf:
             sign = ">" if strict else ">="
             raise InputError(f"{name} is {value!r}; expected a number {sign} {low:g}")
+
+
+def require_common(estimator: Any, least: int) -> None:
+    """Check what nearly all estimators have: `tol`, `max_iter` >= `least`, True or False."""
+    require_at_least(0, tol=estimator.tol)
+    require_at_least(least, max_iter=estimator.max_iter)
+    if not isinstance(estimator.max_iter, numbers.Integral):
+        raise InputError(f"max_iter is {estimator.max_iter!r}; expected a whole number")
+    for name in ("fit_intercept", "positive"):
+        value = getattr(estimator, name, False)
+        if not isinstance(value, bool | np.bool_):
+            raise InputError(f"{name} is {value!r}; expected True or False")
+
+
+def ratios_of(name: str, values: Any) -> Array:
+    """Some numbers from 0 to 1, as an array."""
+    ratios: Array = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    if ratios.ndim != 1 or not len(ratios):
+        raise InputError(f"{name} is {values!r}; expected a number from 0 to 1, or some")
+    for ratio in ratios:
+        require_ratio(**{name: ratio})
+    return ratios
 
 
 def require_ratio(**ratios: Any) -> None:

@@ -13,11 +13,13 @@ from proxlearn.sklearn.fitting import (
     Array,
     aim,
     require_at_least,
+    require_common,
     require_ratio,
     warn,
     warn_of_gap,
     warn_unless_solved,
 )
+from proxlearn.sklearn.regressor import feature_weights
 from proxlearn.sklearn.ridge import solve
 
 PENALTIES = ("deprecated", "l1", "l2", "elasticnet", None)
@@ -155,16 +157,19 @@ def fit_all(
 
     `start` are coefficients (rows, n + 1) with the intercepts last.
     """
-    classes = len(model.classes_)
+    classes, weights = len(model.classes_), feature_weights(model.penalty_weights, X.shape[1])
     if classes > 2:
         from proxlearn.sklearn.multinomial import Multinomial
 
-        problem = Multinomial(X, numbers, classes, w, ratio, model.fit_intercept, model.positive)
+        problem = Multinomial(
+            X, numbers, classes, w, ratio, model.fit_intercept, model.positive, weights
+        )
         answer = problem.fit(C, model.tol, int(model.max_iter), start)
         model.coef_, model.intercept_ = problem.coefficients(answer)
     else:
-        glm = binary(X, numbers, w, ratio, model.fit_intercept, 1.0 / C, model.positive)
-        answer = solve(glm, start, logistic_limits(model, np.isfinite(C)), model.tol)
+        glm = binary(X, numbers, w, ratio, model.fit_intercept, 1.0 / C, model.positive, weights)
+        penalised = np.isfinite(C) and bool(np.all(weights))
+        answer = solve(glm, start, logistic_limits(model, penalised), model.tol)
         warn_unless_solved(answer, model.tol)
         model.coef_, model.intercept_ = answer.x, answer.intercept
     model.dual_gap_ = float(answer.gap[0]) * (C if np.isfinite(C) else 1.0)
@@ -174,20 +179,22 @@ def fit_all(
 
 def logistic_limits(estimator: Any, penalised: bool = True) -> Limits:
     """When a solve stops; no iteration at all is allowed, as in scikit-learn."""
-    require_at_least(0, tol=estimator.tol, max_iter=estimator.max_iter)
+    require_common(estimator, 0)
     tol = float(estimator.tol)
     return Limits(aim(tol) if penalised else tol, int(estimator.max_iter))
 
 
 def binary(
     X: Any, numbers: Any, w: Array, ratio: float, fit_intercept: bool, strength: float = 1.0,
-    positive: bool = False,
+    positive: bool = False, weights: Any = 1.0,
 ) -> Glm:  # fmt: skip
     """The problem of classes 0 and 1, or one for each row of weights w (m,) or (folds, m).
 
-    Its objective is scikit-learn's divided by C; `strength` is 1/C.
+    Its objective is scikit-learn's divided by C; `strength` is 1/C. `weights` are those of the
+    columns in the penalty.
     """
+    l1, l2 = strength * ratio * weights, strength * (1.0 - ratio) * weights
     return describe(
-        X, numbers, "logistic", l1=strength * ratio, l2=strength * (1.0 - ratio),
+        X, numbers, "logistic", l1=l1, l2=l2,
         lower=0.0 if positive else -np.inf, sample_weight=w, intercept=bool(fit_intercept),
     )  # fmt: skip

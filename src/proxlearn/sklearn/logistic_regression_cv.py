@@ -18,8 +18,8 @@ from proxlearn.sklearn.cv_defaults import (
 from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import (
     Array,
+    ratios_of,
     require_at_least,
-    require_ratio,
     thread_count,
     warn_unless_solved,
 )
@@ -32,6 +32,7 @@ from proxlearn.sklearn.logistic_regression import (
     fit_all,
     logistic_limits,
 )
+from proxlearn.sklearn.regressor import feature_weights
 from proxlearn.sklearn.ridge import path
 from proxlearn.sklearn.routing import routed, router
 
@@ -203,10 +204,7 @@ class LogisticRegressionCV(LogisticClassifier):
                 "l1_ratios must be an array-like of numbers between 0 and 1; got "
                 f"(l1_ratios={self.l1_ratios!r})"
             )
-        ratios = np.atleast_1d(np.asarray((0.0,) if missing else self.l1_ratios, dtype=np.float64))
-        for ratio in ratios:
-            require_ratio(l1_ratios=ratio)
-        return ratios
+        return ratios_of("l1_ratios", (0.0,) if missing else self.l1_ratios)
 
     def _grid(self) -> Array:
         """The values of C, smallest first."""
@@ -225,9 +223,12 @@ class LogisticRegressionCV(LogisticClassifier):
         counts = np.zeros(coefs.shape[:2], dtype=np.int64)
         both = self._with_both_classes(labels, weights, coefs)
         if len(both):
-            intercept, positive = self.fit_intercept, self.positive
-            glm = binary(X, labels, weights[both], ratio, intercept, positive=positive)
-            limits, threads = logistic_limits(self), thread_count(self.n_jobs)
+            of_columns = feature_weights(self.penalty_weights, X.shape[1])
+            glm = binary(
+                X, labels, weights[both], ratio, self.fit_intercept, 1.0, self.positive, of_columns
+            )
+            limits = logistic_limits(self, bool(np.all(of_columns)))
+            threads = thread_count(self.n_jobs)
             answers = path(glm, 1.0 / self.Cs_, limits, self.tol, threads)
             warn_unless_solved(answers, self.tol)
             coefs[both, :, 0, :-1] = np.stack([answer.x for answer in answers], axis=1)
@@ -249,10 +250,13 @@ class LogisticRegressionCV(LogisticClassifier):
         from proxlearn.sklearn.multinomial import Multinomial
 
         C, n = len(self.classes_), X.shape[1]
+        of_columns = feature_weights(self.penalty_weights, n)
         coefs = np.empty((len(folds), len(self.Cs_), C, n + 1))
         counts = np.empty((len(folds), len(self.Cs_)), dtype=np.int64)
         for k, row in enumerate(weights):
-            model = Multinomial(X, labels, C, row, ratio, self.fit_intercept, self.positive)
+            model = Multinomial(
+                X, labels, C, row, ratio, self.fit_intercept, self.positive, of_columns
+            )
             start = None
             for i, value in enumerate(self.Cs_):
                 answer = model.fit(value, self.tol, int(self.max_iter), start)

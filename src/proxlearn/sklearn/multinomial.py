@@ -21,11 +21,15 @@ class Multinomial:
     l1_ratio: float
     fit_intercept: bool
     positive: bool = False
+    weights: Any = 1.0
+    """Those of the columns in the penalty."""
 
     def fit(self, C: float, tol: float, max_iter: int, start: Array | None = None) -> Answer:
         """The answer for C, from coefficients (classes, n + 1) with intercepts, or from 0."""
+        weights = np.tile(self.weights, self.classes) if np.ndim(self.weights) else self.weights
+        l1, l2 = self.l1_ratio / C * weights, (1 - self.l1_ratio) / C * weights
         glm = describe(
-            self.X, self.numbers, "softmax", l1=self.l1_ratio / C, l2=(1 - self.l1_ratio) / C,
+            self.X, self.numbers, "softmax", l1=l1, l2=l2,
             lower=0.0 if self.positive else -np.inf, sample_weight=self.w,
             intercept=self.fit_intercept, options={"classes": self.classes},
         )  # fmt: skip

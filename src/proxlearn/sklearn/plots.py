@@ -3,25 +3,38 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, check_X_y
 
 from proxlearn.errors import InputError
-from proxlearn.sklearn.regression_path import enet_path
+from proxlearn.sklearn.fitting import FLOATS, limits_of, sample_weights
+from proxlearn.sklearn.multi_task_problem import Tasks
+from proxlearn.sklearn.regression_path import falling
 
-MOST_NAMES = 12
-"""Columns with a name in the legend of a path: those with the largest coefficients."""
+COLOURS = (*(f"C{k}" for k in range(10)), "k", "0.45")
+MOST_NAMES = len(COLOURS)
+"""Columns with a name and a colour in the picture of a path: those with the largest coefficients.
+
+The others are light grey.
+"""
 
 
-def plot_path(model: Any, X: Any = None, y: Any = None, *, axes: Any = None) -> Any:
+def plot_path(
+    model: Any, X: Any = None, y: Any = None, *, sample_weight: Any = None, axes: Any = None
+) -> Any:
     """Draw the coefficients along the path over alpha, and the duality gap below.
+
+    The path is that of the model's penalty with its groups, weights of columns and intercept. Of a
+    multi-task model the lengths of the columns' coefficients are drawn.
 
     Parameters
     ----------
-    model : fitted LassoIC, LassoCV or ElasticNetCV
+    model : fitted LassoIC, LassoCV, ElasticNetCV, or CV of a group or multi-task model
     X : array or sparse matrix (m, n), optional
         The data of the fit; needed unless the model keeps its path, as `LassoIC` does.
-    y : array (m,), optional
+    y : array (m,) or (m, T), optional
         The target.
+    sample_weight : array (m,), optional
+        The weights of the fit.
     axes : two matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -39,17 +52,20 @@ def plot_path(model: Any, X: Any = None, y: Any = None, *, axes: Any = None) -> 
     2
     """
     check_is_fitted(model)
-    alphas, coefs, gaps = _path(model, X, y)
+    alphas, coefs, gaps = _path(model, X, y, sample_weight)
     figure, (above, below) = _two_axes(axes)
     names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(len(coefs))])
     sizes = np.abs(coefs).max(axis=1)
-    named = set(np.argsort(-sizes)[:MOST_NAMES].tolist())
+    named = np.argsort(-sizes, kind="stable")[:MOST_NAMES].tolist()
     for j in np.flatnonzero(sizes):
-        above.plot(alphas, coefs[j], lw=1.2, label=str(names[j]) if j in named else None)
+        style = {"color": "0.8", "zorder": 1}
+        if j in named:
+            style = {"color": COLOURS[named.index(j)], "label": str(names[j])}
+        above.plot(alphas, coefs[j], lw=1.2, **style)
     above.axhline(0.0, color="0.7", lw=0.8, zorder=0)
     above.set_ylabel("coefficient")
-    if named and sizes.any():
-        above.legend(fontsize="x-small", ncols=2, loc="best", frameon=False)
+    if sizes.any():
+        above.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     _finish(above, below, alphas, gaps, float(model.alpha_), float(model.tol))
     counts = np.count_nonzero(coefs, axis=0)
     _count_non_zeros(above, alphas, counts)
@@ -61,7 +77,7 @@ def plot_cv(model: Any, *, axes: Any = None) -> Any:
 
     Parameters
     ----------
-    model : fitted LassoCV, ElasticNetCV, GroupLassoCV, SparseGroupLassoCV
+    model : fitted LassoCV, ElasticNetCV, or CV of a group or multi-task model
         With one target. Several shares of l1 have a curve each.
     axes : two matplotlib Axes, optional
         Where to draw; a new figure by default.
@@ -88,9 +104,10 @@ def plot_cv(model: Any, *, axes: Any = None) -> Any:
     folds = model.mse_path_.shape[-1]
     errors = model.mse_path_.reshape(-1, model.mse_path_.shape[-2], folds)
     grids = np.broadcast_to(model.alphas_, errors.shape[:2])
-    ratios = np.atleast_1d(getattr(model, "l1_ratio", 1.0))
+    ratios = model._ratios()
     for ratio, alphas, each in zip(ratios, grids, errors, strict=True):
-        mean, spread = each.mean(axis=1), each.std(axis=1, ddof=1) / np.sqrt(folds)
+        mean = each.mean(axis=1)
+        spread = each.std(axis=1, ddof=min(1, folds - 1)) / np.sqrt(folds)
         label = f"l1_ratio {ratio:g}" if len(errors) > 1 else f"mean of {folds} folds"
         (drawn,) = above.plot(alphas, mean, lw=1.6, label=label)
         colour = drawn.get_color()
@@ -102,7 +119,7 @@ def plot_cv(model: Any, *, axes: Any = None) -> Any:
     return figure
 
 
-def _path(model: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
+def _path(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     """Values of alpha, coefficients (n, K) and relative gaps (K,)."""
     if hasattr(model, "coefs_path_"):
         return model.alphas_, model.coefs_path_, model.gap_path_
@@ -111,20 +128,28 @@ def _path(model: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
             f"plot_path got {type(model).__name__} without its data; expected plot_path(model, X, "
             "y) with the data of the fit, and one target"
         )
-    ratio = getattr(model, "l1_ratio_", 1.0)
-    chosen = np.atleast_2d(model.alphas_)
-    if len(chosen) > 1:
-        chosen = chosen[np.asarray(model.l1_ratio) == ratio]
-    means = np.asarray(X.mean(axis=0)).ravel() if model.fit_intercept else 0.0
-    # The path functions fit no intercept, and only dense columns can be centred here.
-    centred = np.asarray(X.toarray() if hasattr(X, "toarray") else X) - means
-    target = np.asarray(y, dtype=np.float64)
-    target = target - target.mean() if model.fit_intercept else target
-    positive, tol = bool(getattr(model, "positive", False)), float(model.tol)
-    alphas, coefs, gaps = enet_path(
-        centred, target, l1_ratio=ratio, alphas=chosen[0], positive=positive, tol=tol
-    )
-    return alphas, coefs, gaps / (0.5 * np.mean(target**2))
+    ratios = model._ratios()
+    ratio = getattr(model, "l1_ratio_", ratios[0])
+    grids = np.atleast_2d(model.alphas_)
+    grid = grids[int(np.argmax(ratios == ratio))] if len(grids) > 1 else grids[0]
+    X, y = check_X_y(X, y, accept_sparse="csc", dtype=FLOATS, multi_output=True, y_numeric=True)
+    y = np.asarray(y, dtype=np.float64)
+    w = sample_weights(sample_weight, X.shape[0])
+    s = np.ones(X.shape[0]) if w is None else w * (X.shape[0] / w.sum())
+    penalty = model._penalty(X.shape[1], ratio)
+    if y.ndim == 1:
+        answers = falling(
+            X, y, penalty, grid, None, s, float(model.tol), model.max_iter, model.fit_intercept
+        )
+        coefs = np.stack([answer.x[0] for answer in answers], axis=1)
+    else:
+        levels, l2s = (s.sum() * penalty[name] * grid for name in ("level", "l2"))
+        tasks = Tasks(X, y, s, model.fit_intercept)
+        answers = list(tasks.path(levels, l2s, limits_of(model)))
+        rows = np.stack([answer.x.reshape(y.shape[1], -1) for answer in answers], axis=2)
+        coefs = np.sqrt(np.square(rows).sum(axis=0))
+    gaps = [answer.gap[0] / max(abs(answer.objective[0]), 1e-300) for answer in answers]
+    return grid, coefs, np.array(gaps)
 
 
 def _two_axes(axes: Any) -> tuple[Any, Any]:

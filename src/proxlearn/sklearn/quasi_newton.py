@@ -71,6 +71,17 @@ class Memory:
         self.R[: k + 1, k] = products[:, 0]
         self.YY[: k + 1, k] = self.YY[k, : k + 1] = products[:, 1]
 
+    def rescale(self, factors: Array) -> None:
+        """Measure the coordinates in other units, in which the steps are `factors` times as long.
+
+        The products of steps and changes stay, and those of the changes are computed again.
+        """
+        k = len(self.order)
+        self.pairs[0 : 2 * k : 2] *= factors
+        self.pairs[1 : 2 * k : 2] /= factors
+        Y = self.pairs[1 : 2 * k : 2][self.order]
+        self.YY[:k, :k] = Y @ Y.T
+
     def shift(self, ridge: Array) -> None:
         """Add a diagonal to the Hessian of which the pairs are known."""
         k = len(self.order)
@@ -116,6 +127,7 @@ class QuasiNewton:
     def __init__(self, design: Design, loss: Loss, rows: int):
         self.design, self.loss, self.rows = design, loss, rows
         self.memory: Memory | None = None
+        self.diagonal: Array | None = None
         self.l2 = 0.0
         self.recent: list[tuple[Array, Array]] = []
 
@@ -127,7 +139,7 @@ class QuasiNewton:
         objective is convex, so that a step is only shortened until the objective falls enough.
         """
         n, P, Z, state = self.design.n, at.point, at.Z, at.state
-        memory = self._remembered(P.size, l2)
+        memory, root = self._remembered(P.size, l2, state)
         value, g = self._objective(state, P, l2), self._gradient(state, P, l2)
         room: tuple[Array, State | None] = np.empty_like(Z), None
         gap, count, most = np.inf, at.iterations, min(MOST_ITERATIONS, max_iter)
@@ -137,7 +149,7 @@ class QuasiNewton:
             slow = count == PATIENCE and gap > HOPELESS * value
             if gap <= 0.5 * tol * value or slow or count >= most:
                 break
-            D = -memory.product(g.ravel()).reshape(g.shape)
+            D = -memory.product((g / root).ravel()).reshape(g.shape) / root
             dZ = self.design.predict(D)
             slope = float(np.vdot(g, D))
             if len(memory.order) == 0:  # the exact step of the quadratic model
@@ -149,7 +161,7 @@ class QuasiNewton:
             room = Z, state
             last, before, (P, Z, state) = P, g, found
             value, g = self._objective(state, P, l2), self._gradient(state, P, l2)
-            memory.keep((P - last).ravel(), (g - before).ravel())
+            memory.keep((root * (P - last)).ravel(), ((g - before) / root).ravel())
             count += 1
         return Reached(P, Z, state, count, gap <= tol * value)
 
@@ -187,16 +199,30 @@ class QuasiNewton:
         point, Z = (share @ points).reshape(at.point.shape), (share @ flat).reshape(at.Z.shape)
         return Reached(point, Z, state, at.iterations, False)
 
-    def _remembered(self, size: int, l2: float) -> Memory:
-        """The pairs of the last solve, moved to this penalty."""
+    def _remembered(self, size: int, l2: float, state: State) -> tuple[Memory, Array]:
+        """The pairs of the last solve, moved to this penalty, and the units of the coordinates.
+
+        With more samples than columns the units are the roots of the Hessian's diagonal. Elsewhere
+        most eigenvalues of the Hessian are l2, which such units would scatter. On simulated data 44
+        iterations become 8 with 3000 x 150 columns of unequal lengths (C = 1), and 22 would become
+        43 with texts of 1000 x 4000 (C = 100).
+        """
+        ridge = np.zeros((self.rows, self.design.width))
+        ridge[:, : self.design.n] = 1.0
         if self.memory is None:
-            self.memory = Memory(size)
+            self.memory, self.root = Memory(size), np.ones_like(ridge)
+            if len(self.design.s) > self.design.n:
+                level = self.loss.curvature(state).sum(1) / self.design.s.sum()
+                self.diagonal = level[:, None] * self.design.squares()
         else:
-            ridge = np.zeros((self.rows, self.design.width))
-            ridge[:, : self.design.n] = l2 - self.l2
-            self.memory.shift(ridge.ravel())
+            self.memory.shift(((l2 - self.l2) * ridge / np.square(self.root)).ravel())
         self.l2 = l2
-        return self.memory
+        if self.diagonal is not None:
+            root = np.sqrt(self.diagonal + l2 * ridge)
+            root[root == 0.0] = 1.0
+            self.memory.rescale((root / self.root).ravel())
+            self.root = root
+        return self.memory, self.root
 
     def _objective(self, state: State, P: Array, l2: float) -> float:
         return state.value + 0.5 * l2 * _square(P[:, : self.design.n])

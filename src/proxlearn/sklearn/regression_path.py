@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import check_array
 
-from proxlearn.core.glm import Limits, describe, path_glm
+from proxlearn.core.glm import Answer, Limits, describe, path_glm
 from proxlearn.errors import InputError
 from proxlearn.sklearn.fitting import (
     FLOATS,
@@ -121,18 +121,32 @@ def enet_path(
         return found if return_n_iter else found[:3]
     top = partial(largest_alpha, X, y, sample_weight, l1_ratio, False, positive)
     grid = falling_grid(alphas, eps, top)
+    penalty = {"l1": l1_ratio, "l2": 1.0 - l1_ratio, "lower": 0.0 if positive else -np.inf}
+    answers = falling(X, y, penalty, grid, coef_init, sample_weight, tol, max_iter)
+    return path_results(answers, grid, X.shape[0], return_n_iter)
+
+
+def falling(
+    X: Any, y: Array, penalty: dict[str, Any], grid: Array, coef_init: Any, sample_weight: Any,
+    tol: float, max_iter: int, intercept: bool = False,
+) -> list[Answer]:  # fmt: skip
+    """Answers for falling alphas with a penalty for alpha = 1, as arguments of `describe`."""
     m = X.shape[0]
-    glm = describe(
-        X, y, "squares", l1=m * l1_ratio, l2=m * (1.0 - l1_ratio),
-        lower=0.0 if positive else -np.inf, sample_weight=sample_weight,
-    )  # fmt: skip
-    answers = path_glm(glm, grid, coef_init, Limits(aim(tol) if grid.all() else tol, int(max_iter)))
+    glm = describe(X, y, "squares", **penalty, sample_weight=sample_weight, intercept=intercept)
+    limits = Limits(aim(tol) if grid.all() else tol, int(max_iter))
+    answers = list(path_glm(glm, m * grid, coef_init, limits))
     warn_unless_solved(answers, tol)
+    return answers
+
+
+def path_results(
+    answers: list[Answer], grid: Array, m: int, return_n_iter: bool
+) -> tuple[Any, ...]:
+    """What a path function returns: alphas, coefs (n, K), dual_gaps and perhaps n_iters."""
     coefs = np.stack([answer.x[0] for answer in answers], axis=1)
     gaps = np.array([answer.gap[0] / m for answer in answers])
-    if return_n_iter:
-        return grid, coefs, gaps, [int(answer.iterations[0]) for answer in answers]
-    return grid, coefs, gaps
+    counts = [int(answer.iterations[0]) for answer in answers]
+    return (grid, coefs, gaps, counts) if return_n_iter else (grid, coefs, gaps)
 
 
 def _several_targets(

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from proxlearn.sklearn.declaration import estimator
-from proxlearn.sklearn.fitting import Array, require_ratio
+from proxlearn.sklearn.fitting import Array, ratios_of, require_ratio
+from proxlearn.sklearn.group_path import group_path
 from proxlearn.sklearn.group_penalty import group_penalty, group_weights, groups_of
 from proxlearn.sklearn.regression_path import falling_grid, largest_alpha
 from proxlearn.sklearn.regressor import Penalty, feature_weights
@@ -56,10 +57,7 @@ class L1Ratios:
     l1_ratio: Any = 0.5
 
     def _ratios(self) -> Array:
-        ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64))
-        for ratio in ratios:
-            require_ratio(l1_ratio=ratio)
-        return ratios
+        return ratios_of("l1_ratio", self.l1_ratio)
 
 
 class OnlyL1:
@@ -114,6 +112,8 @@ class GroupPenalty:
 
     groups: Any = None
     weights: Any = None
+
+    path = staticmethod(group_path)
 
     def _penalty(self, features: int, ratio: float) -> Penalty:
         groups = groups_of(self.groups, features)
