@@ -39,9 +39,9 @@ def train_from_options(
 ) -> tuple[Learned | None, Family]:
     """Train as the texts say; options that are None keep their defaults.
 
-    The defaults are those of `TrainConfig` for the compact rule and the paper's for other rules; for
-    pictures they are those of `TrainConfig.pictures` whatever the rule.
-    `checks.check_train` refuses wrong arguments beforehand, without importing PyTorch.
+    The defaults are those of `TrainConfig` for the compact rule and the paper's for other rules;
+    for pictures they are those of `TrainConfig.pictures` whatever the rule. `checks.check_train`
+    refuses wrong arguments beforehand, without importing PyTorch.
 
     Returns the optimizer, or None on a rank that does not report, and the family.
     """
