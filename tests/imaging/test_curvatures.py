@@ -4,9 +4,10 @@ import pytest
 import torch
 
 import proxlearn as pl
-from proxlearn.imaging import Fourier, Wavelet, projection
+from proxlearn.imaging import Blur, Fourier, Wavelet, gaussian_kernel, open_blur, projection
 from proxlearn.methods.rules.banded import band_curvatures, coarsest
 from proxlearn.problems.problem import Problem
+from proxlearn.solving.loop_methods import automatic_name
 from proxlearn.training import families
 
 
@@ -42,3 +43,27 @@ def test_the_rule_for_projections_keeps_its_speed_on_larger_pictures():
     problem = family.sample(1, 5, dtype=torch.float64)
     solution = pl.solve(problem, "imaging", tol=3e-2, max_iter=150, polish=False)
     assert solution.solved
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("imaging", lambda: projection((64, 64), torch.arange(16) * 11.25)),
+        ("fista-restart", lambda: open_blur(gaussian_kernel(1.5), (54, 54))[0]),
+        ("fista-restart", lambda: Fourier(torch.ones(64, 64), coils=halves())),
+        ("imaging-splitting", lambda: Blur(gaussian_kernel(1.5), (64, 64))),
+    ],
+    ids=["rays", "unknown border", "coils", "blur"],
+)
+def test_auto_takes_the_rule_where_the_averages_alone_are_steep(name, make):
+    A = make()
+    b = torch.ones(A.shape[0], dtype=torch.float64)
+    problem = pl.sparse_recovery(A, b, 1.0, basis="db4", shape=(64, 64))
+    assert automatic_name(problem) == name
+
+
+def halves():
+    """Two coils, each of which sees a side of the picture."""
+    side = torch.linspace(0.1, 1, 64, dtype=torch.float64).expand(64, 64)
+    both = torch.stack([side, side.flip(1)])
+    return torch.stack([both, torch.zeros_like(both)], -1)

@@ -75,3 +75,12 @@ def test_single_precision_is_certified_as_early_as_double():
     missed = exact.objective(found.x.double()) - best.objective
     assert bool((missed <= found.gap).all())
     assert bool((found.gap <= 1e-3 * found.objective).all())
+
+
+def test_single_precision_that_runs_out_of_iterations_has_the_gap_of_double():
+    exact = small("mri", seed=1, size=32)
+    double, single = (
+        pl.solve(p, tol=1e-12, max_iter=30, polish=False) for p in (exact, exact.to(torch.float32))
+    )
+    assert not double.solved
+    torch.testing.assert_close(single.gap, double.gap, rtol=0.05, atol=0)

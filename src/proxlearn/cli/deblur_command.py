@@ -69,8 +69,7 @@ def deblur(
         )  # fmt: skip
     with replacing(out) as partial:
         write_picture(partial, sharp)
-    # Of a black channel both are 0.
-    gap = float((solution.gap / solution.objective.clamp(min=1e-300)).max())
+    gap = float((solution.gap / solution.objective.clamp(min=1e-300)).max())  # both 0 if black
     iterations = int(solution.iterations.max())
     print(
         f"{blurred.shape[0]} x {blurred.shape[1]} pixels, {iterations} iterations, "

@@ -51,7 +51,7 @@ def train(
 
     The defaults, in brackets, are what we advise for the compact rule. A rule of the paper has the
     paper's: --horizon 100, --schedule constant, --loss objective. Families of pictures are learned
-    by the rule "banded", with the settings of the shipped rule "imaging".
+    by the rule "banded"; whatever the rule, the settings are those of the shipped rule "imaging".
 
     Under torchrun every process draws its own problems, and the gradients are averaged.
     """

@@ -19,6 +19,8 @@ from proxlearn.training.families import Family
 from proxlearn.training.training_loop import Report, train
 from proxlearn.watch import Watch
 
+FEW = 8
+"""Most pictures in the comparison at the end: each has thousands of coordinates."""
 FRESH_SEED = 2**40
 """Seed of the problems on which a trained rule is compared: no training draws from it."""
 
@@ -37,8 +39,9 @@ def train_from_options(
 ) -> tuple[Learned | None, Family]:
     """Train as the texts say; options that are None keep their defaults.
 
-    The defaults are those of `TrainConfig` for the compact rule and the paper's for other rules.
-    `checks.check_train` refuses wrong arguments beforehand, without importing PyTorch.
+    The defaults are those of `TrainConfig` for the compact rule and the paper's for other rules;
+    for pictures they are those of `TrainConfig.pictures` whatever the rule. `checks.check_train`
+    refuses wrong arguments beforehand, without importing PyTorch.
 
     Returns the optimizer, or None on a rank that does not report, and the family.
     """
@@ -48,10 +51,10 @@ def train_from_options(
     given = {name: value for name, value in options.items() if value is not None}
     given["settings"] = dict(_pair(text) for text in settings)
     rule = given.get("rule", "compact")
-    if rule == "compact":
-        config = TrainConfig(**given)
-    elif rule == "banded":
+    if rule == "banded" or _has_pictures(chosen):
         config = TrainConfig.pictures(**given)
+    elif rule == "compact":
+        config = TrainConfig(**given)
     else:
         config = TrainConfig.paper(**given)
     learned = train(chosen, config, out=out, resume=resume, device=device, watch=watch)
@@ -63,11 +66,16 @@ def compare_trained(
     name: str, learned: Learned, family: Family, count: int = 64, watch: Watch | None = None
 ) -> Comparison:
     """The trained rule beside FISTA with restart on fresh problems of its family."""
+    count = min(count, FEW) if _has_pictures(family) else count
     problem = family.of_split("test").sample(count, FRESH_SEED)
     named = {"fista-restart": optimizers.get("fista-restart"), Path(name).stem: learned}
     # Some members of wide families are not certified to the digits that `optimum` insists on.
     best = solve(problem.to(torch.float64), "fista-restart", tol=1e-9, max_iter=3000).objective
     return compare(problem, named, 100, best, watch=watch)
+
+
+def _has_pictures(family: Family) -> bool:
+    return hasattr(family, "folder")
 
 
 def sized(family: Family, texts: Sequence[str]) -> Family:

@@ -136,9 +136,9 @@ def sparse_recovery(
     (True, True)
     """
     A = as_operator("operator", operator)
-    grid = _grid(A, basis, shape)
+    grid = grid_of(A, basis, shape)
     chosen = _basis(A, basis, grid)
-    targets, single = _targets(A, b, grid)
+    targets, single = targets_of(A, b, grid)
     whole = A if chosen is None else A @ chosen.T
     values = as_tensor(to_positive("lam", lam, A))
     w = _weights(A, weights, chosen)
@@ -159,7 +159,7 @@ def sparse_recovery(
     return Recovery(f, r, one, not is_tensor(b), chosen, grid)
 
 
-def _grid(A: Operator, basis: Any, shape: Any) -> Grid | None:
+def grid_of(A: Operator, basis: Any, shape: Any) -> Grid | None:
     """The size of the pictures: as given, or as the basis or the operator knows it."""
     known: Grid | None = getattr(basis, "grid", None) or getattr(A, "grid", None)
     grid = known if shape is None else to_grid(shape)
@@ -197,7 +197,7 @@ def _basis(A: Operator, basis: Any, grid: Grid | None) -> Basis | None:
     return Wavelet(grid, basis, None, copies, A.dtype, A.device)
 
 
-def _targets(A: Operator, b: Any, grid: Grid | None) -> tuple[Tensor, bool]:
+def targets_of(A: Operator, b: Any, grid: Grid | None) -> tuple[Tensor, bool]:
     """b as rows (B, m), and whether it was one problem's."""
     m = A.shape[0]
     values = b if is_tensor(b) else torch.as_tensor(to_numpy(_complex_or_real(b)))

@@ -257,15 +257,20 @@ class _Run:
             return claimed
         where = self.index[local]
         if self.repairs.applies and self.problem.dtype != torch.float64:
-            proven = self.best_dual.prove(self.problem, local)
-            self.lower[where] = torch.maximum(self.lower[where], proven)
-            self.grad_evals[where] += 1  # a product with A^T
+            self._prove(local)
         holds = self._certify(self.problem.select(local), where)[1]
         self.grad_evals[where] += self.gradient + self.look
         failed = where[~holds]
         self.next_check[failed] = self.k + self.wait[failed]
         self.wait[failed] = (2 * self.wait[failed]).clamp(max=64)
         return claimed.index_put((local,), holds)
+
+    def _prove(self, local: Tensor) -> None:
+        """The bounds of the best dual points of the instances `local` again, in float64."""
+        where = self.index[local]
+        proven = self.best_dual.prove(self.problem, local)
+        self.lower[where] = torch.maximum(self.lower[where], proven)
+        self.grad_evals[where] += 1  # a product with A^T
 
     def _certify(self, problem: Problem, where: Tensor) -> tuple[Certificate, Tensor]:
         """The certificate at x of the instances `where`, and whether it meets the tolerance."""
@@ -295,6 +300,9 @@ class _Run:
         """Everything certified; SOLVED is what meets the tolerance here, at the returned x."""
         seconds = self.seconds()
         self._take_best()
+        unsure = (~self.ended).nonzero()[:, 0]
+        if len(unsure) and bool(self.best_dual.bound[unsure].isfinite().all()):
+            self._prove(unsure)
         everything = torch.arange(self.whole.batch, device=self.index.device)
         c, holds = self._certify(self.whole, everything)
         status = []

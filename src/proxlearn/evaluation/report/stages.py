@@ -9,6 +9,9 @@ from proxlearn.problems.problem import Problem
 from proxlearn.solving.solution import Solution
 from proxlearn.solving.solver import solve
 
+LEAST = 1e-12
+"""A tolerance that is not reached: with 0 no certificate would be looked for on the way."""
+
 
 def stages(
     problem: Problem,
@@ -44,7 +47,7 @@ def stages(
 
     panels = [(title, np.asarray(before), "")]
     for name in optimizers:
-        short = solve(problem, name, tol=0, max_iter=iterations, polish=False)
+        short = solve(problem, name, tol=LEAST, max_iter=iterations, polish=False)
         panels.append((f"{name}, {iterations} iterations", _picture(short), _gap(short)))
     best = solve(problem, optimizers[-1], tol=tol, max_iter=max_iter, polish=False)
     count = int(np.asarray(best.iterations).max())
