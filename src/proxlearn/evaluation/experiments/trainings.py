@@ -35,11 +35,11 @@ ABLATION = ("p", "a", "pba", "pba1", "pba2", "pba12")
 BLACK_BOX = ("l2o-dm", "rnnprop")
 SEEDS = (0, 1, 2)
 MINUTES = {
-    "lasso": 52.0,
-    "small-lasso": 18.0,
-    "logistic": 10.0,
-    "lowlambda": 10.0,
-    "unrolled": 11.0,
+    "lasso": 20.0,
+    "small-lasso": 8.0,
+    "logistic": 6.0,
+    "lowlambda": 6.0,
+    "unrolled": 6.0,
 }
 """Rough durations on one core, for the estimate until something has been measured."""
 
