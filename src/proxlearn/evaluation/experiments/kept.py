@@ -53,13 +53,13 @@ def joined(
             )
     panels = {p["setting"]: dict(p) for p in old["panels"]}
     for panel in new["panels"]:
-        earlier_panel = panels.get(panel["setting"], {**panel, "optimizers": []})
-        if earlier_panel["data"] != panel["data"]:
+        before = panels.get(panel["setting"], {**panel, "optimizers": []})
+        if before["data"] != panel["data"]:
             raise InputError(
-                f"the earlier run of {experiment.name} has other problems ({earlier_panel['data']}) "
+                f"the earlier run of {experiment.name} has other problems ({before['data']}) "
                 f"than this one ({panel['data']}); run all its optimizers again, without --keep"
             )
-        both = dict.fromkeys([*earlier_panel["optimizers"], *panel["optimizers"]])
+        both = dict.fromkeys([*before["optimizers"], *panel["optimizers"]])
         panels[panel["setting"]] = {**panel, "optimizers": list(both)}
     order = [s.name for s in experiment.settings]
     labels = {entry["name"]: entry for card in (old, new) for entry in card["optimizers"]}

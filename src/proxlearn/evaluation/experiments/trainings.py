@@ -3,8 +3,8 @@
     python -m proxlearn.evaluation.experiments.trainings --out DIR [NAME ...]
 
 It runs in one thread and can be stopped at any time: a finished training has left a file
-DIR/NAME.safetensors and is skipped, an interrupted one goes on where it stopped. Those that complete
-the most verdicts for their time come first.
+DIR/NAME.safetensors and is skipped, an interrupted one goes on where it stopped. Those that
+complete the most verdicts for their time come first.
 Names are PRESET-PROBLEMS-RULE-SEED, such as published-lasso-pa-0. The experiments find the weights
 in the folder that the environment variable PROXLEARN_WEIGHTS names (see `weights`).
 """
@@ -131,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the trainings that are not finished; 1 where one of them could not run."""
     parser = argparse.ArgumentParser(
         prog="python -m proxlearn.evaluation.experiments.trainings",
-        description="Train every model that the experiments need, what completes most verdicts first.",
+        description="Train every model that the experiments need, the most useful first.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="these only, in this order")
     parser.add_argument("--out", type=Path, required=True, help="folder for the weights")
