@@ -44,6 +44,20 @@ def test_without_rows_nothing_is_measured(tmp_path):
     assert len({v.claim for v in found}) == len(found) == 29
 
 
+@pytest.mark.parametrize("same", [True, False])
+def test_rows_of_problems_that_an_experiment_had_before_are_named(tmp_path, same):
+    write(tmp_path, "spambase", {("published step", "fista"): falling(40, 100)})
+    setting = experiments.get("spambase").settings[1]
+    data = setting.problems.text if same else "Spambase, raw features"
+    panel = {"setting": setting.name, "data": data}
+    card = {"name": "spambase", "scale": "paper", "panels": [panel]}
+    (tmp_path / "spambase.json").write_text(json.dumps(card))
+    (found,) = found_by(tmp_path, "Spambase almost 20 times")
+    said = "the rows are of problems that the experiment had before: Spambase, raw features"
+    assert (said in found.note) is not same
+    assert "had before" not in only(tmp_path, "synthetic almost 100").note
+
+
 @pytest.mark.parametrize(
     ("counts", "converge", "better"),
     [

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+import proxlearn as pl
 from proxlearn.core import load
 from proxlearn.methods.rules import coefficient_network as network
 from proxlearn.methods.rules.coefficient_network import Hidden, Layer, run
+from proxlearn.problems.operators import dense_operator
 
 ROUNDING = 2e-6
 """Largest error of a derivative, relative to the largest entry of its array."""
@@ -99,3 +101,50 @@ def test_the_kernel_refuses_shapes_that_do_not_fit():
     x, W = np.zeros((1, 2, 3), np.float32), np.zeros((4, 5), np.float32)
     with pytest.raises(ValueError, match="layer 0 has 5 columns for 2 inputs"):
         load("network").Stack(("linear",), [W], x, [])
+
+
+def products(dtype, m, n, graph):
+    """An evaluation of f and its derivative by x, of least squares or logistic regression."""
+    generator = torch.Generator().manual_seed(3)
+    A, x = torch.randn(5, m, n, generator=generator), torch.randn(5, n, generator=generator)
+    A = A / n**0.5
+    b, weights = torch.randn(5, m, generator=generator), torch.randn(5, n, generator=generator)
+    found = []
+    for problem in (pl.lasso(A.to(dtype), b.to(dtype), 0.1), pl.logistic(A, b > 0, 0.1)):
+        f = problem.to(dtype).f
+        at = f.evaluate(x.to(dtype).requires_grad_(graph))
+        found += [at.value, at.grad, at.dual]
+        if graph:
+            loss = at.value.sum() + (at.grad * weights).sum() + (at.dual * b).sum()
+            found += torch.autograd.grad(loss, at.point)
+            found += torch.autograd.grad((f.evaluate(at.point).grad * weights).sum(), at.point)
+    return [t.detach() for t in found]
+
+
+@pytest.mark.parametrize(("m", "n"), [(250, 500), (7, 3), (5, 64), (11, 33), (1, 1)])
+def test_both_products_in_one_pass_equal_those_in_float64(m, n):
+    for found, expected in zip(
+        products(torch.float32, m, n, True), products(torch.float64, m, n, True), strict=True
+    ):
+        assert (found - expected).abs().max() <= ROUNDING * expected.abs().max()
+
+
+def test_both_products_are_the_same_with_several_threads():
+    one = products(torch.float32, 20, 30, True)
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        several = products(torch.float32, 20, 30, True)
+    finally:
+        torch.set_num_threads(before)
+    assert all(torch.equal(a, b) for a, b in zip(one[:5], several[:5], strict=True))
+
+
+def test_one_pass_is_taken_in_training_alone(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("the kernel was called")
+
+    monkeypatch.setattr(dense_operator, "_kernel", lambda: type("Kernel", (), {"through": refuse}))
+    products(torch.float32, 4, 3, False)
+    with pytest.raises(AssertionError, match="was called"):
+        products(torch.float32, 4, 3, True)

@@ -357,6 +357,9 @@ def test_rows_are_kept_only_where_they_belong_together(tmp_path):
     runner.run(tiny(), "quick", tmp_path)
     with pytest.raises(InputError, match="has iterations 30 and this one 20; make them equal"):
         runner.run(tiny(), "quick", tmp_path, optimizers=["ista"], iterations=20, keep=True)
+    other = tiny(settings=(Setting("", replace(LASSO, text="other problems"), ("ista", "fista")),))
+    with pytest.raises(InputError, match="run all its optimizers again, without --keep"):
+        runner.run(other, "quick", tmp_path, optimizers=["ista"], keep=True)
 
 
 @pytest.mark.slow

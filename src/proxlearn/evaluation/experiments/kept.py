@@ -53,8 +53,13 @@ def joined(
             )
     panels = {p["setting"]: dict(p) for p in old["panels"]}
     for panel in new["panels"]:
-        before = panels.get(panel["setting"], {"optimizers": []})["optimizers"]
-        both = dict.fromkeys([*before, *panel["optimizers"]])
+        before = panels.get(panel["setting"], {**panel, "optimizers": []})
+        if before["data"] != panel["data"]:
+            raise InputError(
+                f"the earlier run of {experiment.name} has other problems ({before['data']}) "
+                f"than this one ({panel['data']}); run all its optimizers again, without --keep"
+            )
+        both = dict.fromkeys([*before["optimizers"], *panel["optimizers"]])
         panels[panel["setting"]] = {**panel, "optimizers": list(both)}
     order = [s.name for s in experiment.settings]
     labels = {entry["name"]: entry for card in (old, new) for entry in card["optimizers"]}

@@ -7,6 +7,7 @@ without a level, is 1e-6 here, and every verdict that depends on it is given for
 it concludes without numbers is in `conclusions`, comparisons of methods are in `comparisons`.
 """
 
+import json
 import statistics
 from dataclasses import replace
 from functools import reduce
@@ -69,9 +70,11 @@ def judge(folder: Path, converged: float = CONVERGED) -> list[Verdict]:
     """All claims, from the rows in a folder; `converged` is the mean gap that the word means."""
     results = Results(folder, converged)
     found, tighter = _judge(results), _judge(results.at(TIGHT))
-    return [
+    judged = [
         v if v == t else replace(v, tight=t.verdict) for v, t in zip(found, tighter, strict=True)
     ]
+    older = {name: earlier_problems(folder, name) for name in {v.experiment for v in judged}}
+    return [replace(v, note=joined(v.note, older[v.experiment])) for v in judged]
 
 
 def _judge(results: Results) -> list[Verdict]:
@@ -86,6 +89,22 @@ def _judge(results: Results) -> list[Verdict]:
         *conclude(results),
         *compare(results),
     ]
+
+
+def earlier_problems(folder: Path, experiment: str) -> str:
+    """A note where the rows of an experiment are of other problems than it has now."""
+    from proxlearn.evaluation import experiments  # needs PyTorch
+
+    file = folder / f"{experiment}.json"
+    if experiment not in experiments.NAMES or not file.is_file():
+        return ""
+    card = json.loads(file.read_text(encoding="utf-8"))
+    now = {s.name: s.at(card["scale"]).text for s in experiments.get(experiment).settings}
+    then = {p["setting"]: p["data"] for p in card["panels"] if p["setting"] in now}
+    changed = dict.fromkeys(text for name, text in then.items() if text != now[name])
+    if not changed:
+        return ""
+    return f"the rows are of problems that the experiment had before: {' and '.join(changed)}"
 
 
 def _ablation(results: Results) -> list[Verdict]:
