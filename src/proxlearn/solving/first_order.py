@@ -17,7 +17,7 @@ from proxlearn.problems.powers import times_power
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.tensors import start_point
 from proxlearn.solving.loop_methods import automatic_name, check_layers, is_learned
-from proxlearn.solving.repair import MEAN_EVERY, DualAverage, Repairs, exact_bound
+from proxlearn.solving.repair import MEAN_EVERY, BestDual, DualAverage, Repairs
 from proxlearn.solving.safeguard import Safeguarded, SafeState, looks
 from proxlearn.solving.solution import History, Solution, Status
 from proxlearn.solving.units import in_natural_units, restored, watched
@@ -114,7 +114,7 @@ class _Run:
         self.look = 0 if free is None else (int(free.any(0).sum()) + 2) // 2
         self.lower = torch.full((B,), -torch.inf, dtype=torch.float64, device=device)
         self.repairs = Repairs(problem, tol)
-        self.mean = DualAverage()
+        self.mean, self.best_dual = DualAverage(), BestDual(problem)
         self.gradient = int(not problem.f.gradients_are_free)
         # Losses of A x with a penalty like l1 have a duality gap, which alone may end their solve.
         self.gapless = problem.f.as_glm() is None or problem.r.level() is None
@@ -182,15 +182,22 @@ class _Run:
     def _averaged(self, lower: Tensor) -> Tensor:
         """The lower bounds, better ones where the mean of the dual points so far has them.
 
-        In float32 they prove nothing yet; `_verified` computes them again in float64.
+        In float32 they prove nothing yet; `_verified` computes the largest again in float64.
         """
         self.mean.add(self.k, self.state.at)
+        if lower.dtype != torch.float64:
+            # The safeguard's bound is the largest so far, of a point that is gone.
+            new = self.problem.lower_bound(self.state.at)
+            self.best_dual.offer(new, self.state.at.dual)
+            if self.k % MEAN_EVERY == 0:
+                self.best_dual.offer(self.mean.bound(self.problem), self.mean.u)
+            kept = self.lower[self.index].to(lower.dtype)
+            return torch.maximum(self.best_dual.bound, kept)
         if self.k % MEAN_EVERY:
             return lower
         bound = self.mean.bound(self.problem)
         bound = torch.where(bound.isnan() | self.ended, -torch.inf, bound)
-        if bound.dtype == torch.float64:
-            self.lower[self.index] = torch.maximum(self.lower[self.index], bound)
+        self.lower[self.index] = torch.maximum(self.lower[self.index], bound)
         return torch.maximum(lower, bound)
 
     def _repair(self, upper: Tensor, lower: Tensor) -> Tensor:
@@ -224,6 +231,7 @@ class _Run:
         self.index, self.ended = self.index[local], self.ended[local]
         if len(local):
             self.mean.select(local)
+            self.best_dual.select(local)
             self.problem, self.state = self.problem.select(local), select(self.state, local)
 
     def _claimed(self, upper: Tensor, lower: Tensor) -> Tensor:
@@ -249,11 +257,9 @@ class _Run:
             return claimed
         where = self.index[local]
         if self.repairs.applies and self.problem.dtype != torch.float64:
-            assert self.mean.u is not None
-            for u in (self.state.at.dual[local], self.mean.u[local]):
-                bound = exact_bound(self.problem.select(local), u)
-                self.lower[where] = torch.maximum(self.lower[where], bound)
-            self.grad_evals[where] += 1  # two products with A^T
+            proven = self.best_dual.prove(self.problem, local)
+            self.lower[where] = torch.maximum(self.lower[where], proven)
+            self.grad_evals[where] += 1  # a product with A^T
         holds = self._certify(self.problem.select(local), where)[1]
         self.grad_evals[where] += self.gradient + self.look
         failed = where[~holds]

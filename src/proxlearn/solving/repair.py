@@ -82,6 +82,37 @@ class DualAverage:
             self.u, self.g = self.u[local], self.g[local]
 
 
+class BestDual:
+    """Of each instance the dual point with the largest lower bound so far, in float32.
+
+    In float64 a bound is a proof, and the number is enough. What a bound in float32 proves is
+    known once the point is evaluated in float64, perhaps many iterations later.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        like = problem.f.like
+        self.bound = like.new_full((problem.batch,), -torch.inf)
+        self.u = like.new_zeros(problem.batch, 1)
+
+    def offer(self, bound: Tensor, u: Tensor | None) -> None:
+        """Keep the points u (b, m) whose bounds (b,) are larger."""
+        assert u is not None
+        better = bound > self.bound  # a bound that is not a number is not
+        if bool(better.any()):
+            self.u = torch.where(better[:, None], u, self.u)
+            self.bound = torch.where(better, bound, self.bound)
+
+    def prove(self, problem: Problem, local: Tensor) -> Tensor:
+        """The bounds in float64 of the points `local`, (b,), which replace those in float32."""
+        proven = exact_bound(problem.select(local), self.u[local])
+        self.bound = self.bound.index_put((local,), proven.to(self.bound.dtype))
+        return proven
+
+    def select(self, local: Tensor) -> None:
+        """Keep the instances `local` alone."""
+        self.u, self.bound = self.u[local], self.bound[local]
+
+
 class Repairs:
     """For every instance of a batch: when the next repair is due."""
 
