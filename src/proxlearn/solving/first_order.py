@@ -17,7 +17,7 @@ from proxlearn.problems.powers import times_power
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.tensors import start_point
 from proxlearn.solving.loop_methods import automatic_name, check_layers, is_learned
-from proxlearn.solving.repair import MEAN_EVERY, BestDual, DualAverage, Repairs
+from proxlearn.solving.repair import MEAN_EVERY, BestDual, DualAverage, averages
 from proxlearn.solving.safeguard import Safeguarded, SafeState, looks
 from proxlearn.solving.solution import History, Solution, Status
 from proxlearn.solving.units import in_natural_units, restored, watched
@@ -48,7 +48,6 @@ def iterate(
     x0: Any = None,
     time_limit: float | None = None,
     safeguard: bool = True,
-    repair: bool = True,
     record: bool = False,
     callback: Callable[[Progress], None] | None = None,
 ) -> Solution:
@@ -60,8 +59,7 @@ def iterate(
         if bool(start.isfinite().all()):
             solution = iterate(
                 scaled, optimizer, tol=tol, max_iter=max_iter, x0=start, time_limit=time_limit,
-                safeguard=safeguard, repair=repair, record=record,
-                callback=watched(callback, units),
+                safeguard=safeguard, record=record, callback=watched(callback, units),
             )  # fmt: skip
             return restored(solution, scaled, units, problem, tol)
     method = optimizers.get(automatic_name(problem) if optimizer == "auto" else optimizer)
@@ -70,7 +68,6 @@ def iterate(
     else:
         check_layers(method, max_iter)
     run = _Run(problem, method, start_point(problem, x0), tol, record)
-    run.repairs.possible &= repair
     status = Status.MAX_ITER
     for _ in range(max_iter):
         if time_limit is not None and run.seconds() >= time_limit:
@@ -113,7 +110,7 @@ class _Run:
         # one gradient.
         self.look = 0 if free is None else (int(free.any(0).sum()) + 2) // 2
         self.lower = torch.full((B,), -torch.inf, dtype=torch.float64, device=device)
-        self.repairs = Repairs(problem, tol)
+        self.averages = averages(problem)
         self.mean, self.best_dual = DualAverage(), BestDual(problem)
         self.gradient = int(not problem.f.gradients_are_free)
         # Losses of A x with a penalty like l1 have a duality gap, which alone may end their solve.
@@ -150,10 +147,8 @@ class _Run:
             self.grad_evals[self.working()] += self.look
         if due:
             lower = self._lower()
-            if self.repairs.applies:
+            if self.averages:
                 lower = self._averaged(lower)
-            if self.repairs.possible:
-                lower = self._repair(upper, lower)
             self._end(self._verified(self._claimed(upper, lower) & ~self.ended), Status.SOLVED)
         self._record()
         if bool(self.ended.any()):
@@ -200,25 +195,6 @@ class _Run:
         self.lower[self.index] = torch.maximum(self.lower[self.index], bound)
         return torch.maximum(lower, bound)
 
-    def _repair(self, upper: Tensor, lower: Tensor) -> Tensor:
-        """The lower bounds, better ones where a repair of the dual point was due and helped."""
-        gap = self.problem.gap(upper, lower)
-        open_ = ~self.ended & (gap > self.problem.allowed_gap(self.tol, upper))
-        local = (self.repairs.due(self.k, self.index, upper) & open_).nonzero()[:, 0]
-        if not len(local):
-            return lower
-        rows, whole = self.index[local], len(local) == len(self.index)
-        problem = self.problem if whole else self.problem.select(local)
-        at = self.state.at if whole else select(self.state.at, local)
-        bound, cost = self.repairs.bound(problem, at, rows, upper[local])
-        self.grad_evals[rows] += cost
-        self.lower[rows] = torch.maximum(self.lower[rows], bound)
-        better = lower.index_put((local,), torch.maximum(lower[local], bound.to(lower.dtype)))
-        self.repairs.done(self.k, rows, gap[local], (upper - better)[local])
-        # The safeguard judges by the bounds of its own iterates: later bounds seldom exceed a
-        # repaired one, so that progress would look like a standstill.
-        return better
-
     def _end(self, those: Tensor, status: Status) -> None:
         for i in self.index[those].tolist():
             self.status[i] = status
@@ -256,7 +232,7 @@ class _Run:
         if not len(local):
             return claimed
         where = self.index[local]
-        if self.repairs.applies and self.problem.dtype != torch.float64:
+        if self.averages and self.problem.dtype != torch.float64:
             proven = self.best_dual.prove(self.problem, local)
             self.lower[where] = torch.maximum(self.lower[where], proven)
             self.grad_evals[where] += 1  # a product with A^T

@@ -83,10 +83,9 @@ def solve(
         while it makes no progress (`proxlearn.solving.safeguard`). Only the loop needs it: the core
         drops a start that did not lower F.
     polish : bool
-        Whether the core may end the solve. In the loop, whether float64 may end that of a problem
-        in float32, and whether dual points are repaired (`proxlearn.solving.repair`). With False
-        every optimizer is itself and nothing else: first-order iterations in the loop, in the
-        problem's precision, "auto" included.
+        Whether the core may end the solve, and in the loop whether float64 may end the solve of a
+        problem in float32. With False every optimizer is itself and nothing else: first-order iterations in
+        the loop, in the problem's precision, "auto" included.
     engine : {"auto", "core", "torch"}, optional
         What solves; "auto" by default, unless the environment variable PROXLEARN_ENGINE names
         another. Asking for the core where it does not cover the problem is an `InputError`.
@@ -144,7 +143,7 @@ def solve(
     else:
         solution = iterate(
             problem, optimizer, tol=tol, max_iter=int(max_iter), x0=x0, time_limit=time_limit,
-            safeguard=safeguard, repair=polish, record=record,
+            safeguard=safeguard, record=record,
             callback=_in_library(callback, problem.numpy),
         )  # fmt: skip
     solution = replace(solution, image=problem.image(solution.x))
