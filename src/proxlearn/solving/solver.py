@@ -84,8 +84,8 @@ def solve(
         drops a start that did not lower F.
     polish : bool
         Whether the core may end the solve, and in the loop whether float64 may end the solve of a
-        problem in float32. With False every optimizer is itself and nothing else: first-order iterations in
-        the loop, in the problem's precision, "auto" included.
+        problem in float32. With False every optimizer is itself and nothing else: first-order
+        iterations in the loop, in the problem's precision, "auto" included.
     engine : {"auto", "core", "torch"}, optional
         What solves; "auto" by default, unless the environment variable PROXLEARN_ENGINE names
         another. Asking for the core where it does not cover the problem is an `InputError`.
