@@ -3,8 +3,8 @@
 # Sweeps find the blocks that are not 0; there the penalty is smooth, and Newton's method converges fast.
 
 cdef enum:
-    BLOCK_SWEEPS = 2     # Sweeps before a Newton step.
-    MOST_NEWTON = 10     # Newton steps in a row.
+    BLOCK_SWEEPS = 2     # Sweeps over the blocks before the first Newton step.
+    MOST_NEWTON = 10     # Most Newton steps before the next sweep.
 
 
 cdef class BlockModel(Model):

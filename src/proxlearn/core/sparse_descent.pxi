@@ -1,7 +1,7 @@
 # Coordinate descent over sparse columns, with a separable penalty.
 
 cdef enum:
-    MOST_PRODUCTS = 200  # Conjugate gradients of a Newton step, each with a product with A and one with A^T.
+    MOST_PRODUCTS = 200  # Most iterations of conjugate gradients in a Newton step; each takes a product with A and with A^T.
 
 cdef double PAYS = 8.0  # Multiplications of a dense model that cost what one with sparse columns does.
 

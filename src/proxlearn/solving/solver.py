@@ -60,8 +60,10 @@ def solve(
         `proxlearn.core.losses` with separable or group penalties, and least squares on the
         simplex, dense or sparse, on the CPU. It begins with a learned rule where that was measured
         to be faster (`proxlearn.solving.named_starts`).
-        Elsewhere "auto" is the shipped rule `general` for softmax models whose A is given by its
-        products, and FISTA with restart for the rest.
+        Elsewhere "auto" is a method of the loop, with an l1 or group penalty a shipped rule:
+        `imaging-splitting` behind masks, blurs and Fourier samples, `imaging` behind other
+        operators whose bands differ in curvature, and `general` where A is a matrix or there are
+        several classes. For the rest it is FISTA with restart.
 
         Every other optimizer, classic or learned, gives the core its start: at most 24
         iterations, and then the exact method. The core itself runs those of "fista",
