@@ -15,9 +15,9 @@ LOOK, LEAST_STEPS = 4, 12
 """Steps between two looks at the Ritz values, and steps before a look may end the iterations.
 
 For 64 matrices of 250x500 a look takes more than the step itself. On 24 simulated designs of 150
-rows and 80 to 540 columns it takes 16.3 products. To look from the fourth step on saves 0.7 of them,
-to look at every step 0.8, and the norms agree to 2e-6 (2026-11-19). After a few steps the Ritz pair
-of a smaller eigenvalue can look converged, which is why there are at least twelve.
+rows and 80 to 540 columns it takes 16.3 products. Looking from the fourth step on saves 0.7 of
+them, looking at every step 0.8, and the norms agree to 2e-6 (2026-11-19). After a few steps the
+Ritz pair of a smaller eigenvalue can look converged, so there are at least twelve.
 """
 CLOSE = 0.05
 """An instance stops when the residual of its Ritz pair is at most this part of the margin."""
