@@ -42,18 +42,21 @@ class Progress:
     seconds: float
 
 
+@dataclass(frozen=True)
+class LoopSettings:
+    """The arguments of `solve` that the loop needs."""
+
+    tol: float
+    max_iter: int
+    time_limit: float | None = None
+    safeguard: bool = True
+    record: bool = False
+    callback: Callable[[Progress], None] | None = None
+
+
 @torch.no_grad()
 def iterate(
-    problem: Problem,
-    optimizer: str | Optimizer,
-    *,
-    tol: float,
-    max_iter: int,
-    x0: Any = None,
-    time_limit: float | None = None,
-    safeguard: bool = True,
-    record: bool = False,
-    callback: Callable[[Progress], None] | None = None,
+    problem: Problem, optimizer: str | Optimizer, settings: LoopSettings, x0: Any = None
 ) -> Solution:
     """Solve with an optimizer, iteration by iteration: tensors in, tensors out. See `solve`."""
     natural = in_natural_units(problem)
@@ -61,26 +64,24 @@ def iterate(
         scaled, units = natural
         start = times_power(start_point(problem, x0), -units.variable)
         if bool(start.isfinite().all()):
-            solution = iterate(
-                scaled, optimizer, tol=tol, max_iter=max_iter, x0=start, time_limit=time_limit,
-                safeguard=safeguard, record=record, callback=watched(callback, units),
-            )  # fmt: skip
-            return restored(solution, scaled, units, problem, tol)
+            inner = replace(settings, callback=watched(settings.callback, units))
+            solution = iterate(scaled, optimizer, inner, start)
+            return restored(solution, scaled, units, problem, settings.tol)
     method = optimizers.get(automatic_name(problem) if optimizer == "auto" else optimizer)
-    if safeguard and is_learned(method) and not problem.f.gradients_are_free:
+    if settings.safeguard and is_learned(method) and not problem.f.gradients_are_free:
         method = Safeguarded(method)
     else:
-        check_layers(method, max_iter)
-    run = _Run(problem, method, start_point(problem, x0), tol, record)
+        check_layers(method, settings.max_iter)
+    run = _Run(problem, method, start_point(problem, x0), settings.tol, settings.record)
     status = Status.MAX_ITER
-    for _ in range(max_iter):
-        if time_limit is not None and run.seconds() >= time_limit:
+    for _ in range(settings.max_iter):
+        if settings.time_limit is not None and run.seconds() >= settings.time_limit:
             status = Status.TIME_LIMIT
             break
         run.step()
         working = run.working()
-        if callback is not None:
-            callback(Progress(run.k, working, run.x[working], run.seconds()))
+        if settings.callback is not None:
+            settings.callback(Progress(run.k, working, run.x[working], run.seconds()))
         if not len(working):
             break
     return run.solution(status)

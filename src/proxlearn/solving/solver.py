@@ -126,28 +126,25 @@ def solve(
     if in_core(engine, problem, optimizer, tol, max_iter, polish=polish, recorded=recorded):
         start = None if optimizer is AUTO or is_automatic(optimizer) else find_start(optimizer)
         return solve_exactly(problem, x0, tol, int(max_iter), time_limit, threads, start=start)
-    if in_core(engine, problem, AUTO, tol, max_iter, polish=polish, recorded=recorded):
-        with needing_torch(f"the optimizer {optimizer!r}"):
-            from proxlearn.solving.first_order_starts import solve_from_start
-
-        found = solve_from_start(
-            problem, optimizer, tol, int(max_iter), x0, time_limit, safeguard, threads
+    from_core = in_core(engine, problem, AUTO, tol, max_iter, polish=polish, recorded=recorded)
+    what = f"the optimizer {optimizer!r}" if from_core else "a solve outside of the compiled core"
+    with needing_torch(what):
+        from proxlearn.solving.first_order import LoopSettings, iterate
+        from proxlearn.solving.first_order_starts import (
+            iterate_in_double,
+            needs_double,
+            solve_from_start,
         )
+
+    told = _in_library(callback, problem.numpy)
+    settings = LoopSettings(tol, int(max_iter), time_limit, safeguard, record, told)
+    if from_core:
+        found = solve_from_start(problem, optimizer, settings, x0, threads)
         return found.in_numpy() if problem.numpy else found
-    with needing_torch("a solve that the compiled core does not cover"):
-        from proxlearn.solving.first_order import iterate
-        from proxlearn.solving.first_order_starts import iterate_in_double, needs_double
-
     if polish and not recorded and needs_double(problem, tol):
-        solution = iterate_in_double(
-            problem, optimizer, tol, int(max_iter), x0, time_limit, safeguard
-        )
+        solution = iterate_in_double(problem, optimizer, settings, x0)
     else:
-        solution = iterate(
-            problem, optimizer, tol=tol, max_iter=int(max_iter), x0=x0, time_limit=time_limit,
-            safeguard=safeguard, record=record,
-            callback=_in_library(callback, problem.numpy),
-        )  # fmt: skip
+        solution = iterate(problem, optimizer, settings, x0)
     solution = replace(solution, image=problem.image(solution.x))
     return solution.in_numpy() if problem.numpy else solution
 
