@@ -162,6 +162,8 @@ def inline_mathml(translator, node):
 def block_mathml(translator, node):
     """Write displayed mathematics as MathML; it scrolls by itself where the page is narrow."""
     formula = to_mathml(node.astext(), display="block")
+    # The converter writes the variable of a minimum as a subscript, which stands beside it.
+    formula = re.sub(r"<msub>(<mo>min</mo>.*?)</msub>", r"<munder>\1</munder>", formula)
     translator.body.append(f'<div class="formula">{formula}</div>\n')
     raise SkipNode
 

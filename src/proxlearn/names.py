@@ -63,7 +63,7 @@ FAMILIES = (
     "imaging",
     "invertible",
 )
-"""Families of problems: `proxlearn.training.families.NAMES`."""
+"""Families of problems: "gaussian-lasso" is the class `GaussianLasso` in `training.families`."""
 
 PICTURES = ("deblur", "mri", "inpaint", "tomography", "imaging", "invertible")
 """Families of pictures, which can be read from a folder."""

@@ -18,11 +18,7 @@ over_rows = pytest.mark.parametrize("name", ROWS)
 over_glms = pytest.mark.parametrize("name", [n for n in ROWS if isinstance(ROWS[n]().f, GLM)])
 IN_GRAPHS = [f"{name}/{kind}" for name in GLMS for kind in ("batch", "torch-csr")]
 BOUNDED = [n for n in ROWS if ROWS[n]().f.curvature_is_bounded]
-TIGHT = [
-    n
-    for n in ROWS
-    if n.startswith(("least-squares", "logistic", "weighted-log", "softmax-2", "quadratic"))
-]
+TIGHT = [n for n in ROWS if n.startswith(("least-squares", "logistic", "softmax-2", "quadratic"))]
 
 
 @over_rows

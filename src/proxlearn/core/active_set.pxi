@@ -7,7 +7,7 @@
 # condition most enters. One that depends on the active ones replaces one of them.
 
 cdef enum:
-    MOST_STEPS = 200  # Steps of one solve, and twice as many as variables were active.
+    MOST_STEPS = 200  # Most steps of a solve, beside two for each variable that was active at its beginning.
 
 
 cdef double DEPENDENT = 1e-10  # Part of a variable's curvature that the active ones must leave.

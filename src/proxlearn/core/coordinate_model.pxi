@@ -2,12 +2,15 @@
 #
 # Sweeps of coordinate descent find the active coordinates; a Newton step on them then is exact.
 
+# On simulated data (LASSO, elastic net and l1 logistic regression of 300 x 290, 150 x 900 and 900 x 200, sparse ones of
+# 3000 x 2500; CPU time, 2026-11-19) 4 or 16 in place of LEAST_SWEEPS take 1.03 times as long, 1 or 6 in place of FAST_ROUNDS
+# 1.01 times. The other three are limits, which few problems reach.
 cdef enum:
     LEAST_SWEEPS = 8    # Sweeps before a Newton step, which needs nearly the right active variables.
-    MOST_SWEEPS = 100   # Sweeps in a row before all variables are looked at again.
-    MOST_IDLE = 20      # Rounds in a row that do not reduce the violations: rounding stands in the way.
-    FAST_ROUNDS = 3     # Rounds before the active-set method takes over.
-    MOST_ROUNDS = 200   # Rounds of sweeps and a Newton step; a model that needs more is left as it is.
+    MOST_SWEEPS = 100   # Sweeps over the active variables before all variables are looked at again.
+    MOST_IDLE = 20      # Rounds in a row that do not reduce the violations; then rounding prevents it.
+    FAST_ROUNDS = 3     # Rounds of sweeps and a Newton step before the active-set method takes over.
+    MOST_ROUNDS = 200   # Rounds of sweeps and a Newton step; a model that needs more stays unsolved.
 
 
 cdef class ActiveSet

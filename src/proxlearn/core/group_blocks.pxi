@@ -5,8 +5,8 @@
 # smooth, and Newton's method converges fast.
 
 cdef enum:
-    LARGEST_BLOCK = 32   # Larger groups take a step with a bound on their eigenvalues instead.
-    MOST_PASSES = 10     # Passes over the coordinates of one group with an l1.
+    LARGEST_BLOCK = 32   # Variables of a group up to which its block is diagonalised; larger ones take a proximal step.
+    MOST_PASSES = 10     # Most passes of coordinate descent over a group whose variables have an l1 penalty.
 
 
 cdef class GroupBlocks(BlockModel):

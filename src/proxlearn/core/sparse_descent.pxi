@@ -9,7 +9,7 @@
 # subtracted, so that the best intercept follows every step.
 
 cdef enum:
-    MOST_PRODUCTS = 100  # Conjugate gradients of a Newton step, each with a product with A and one with A^T.
+    MOST_PRODUCTS = 100  # Most iterations of conjugate gradients in a Newton step; each takes a product with A and with A^T.
     MOST_DESCENTS_OF_COLUMNS = 60  # Rounds of sweeps and a Newton step.
     MOST_HALVINGS = 6    # Of a Newton step that crosses kinks.
     SWEEPS_IN_A_ROW = 8  # Sweeps over the coordinates off their kinks before a Newton step.

@@ -7,7 +7,7 @@
 # coordinate. Nothing has to be proven here: the solver certifies what it makes of the point.
 
 cdef enum:
-    NORM_STEPS = 4  # Steps of Lanczos's method for the largest eigenvalue, each as dear as an iteration.
+    NORM_STEPS = 4  # Steps of Lanczos's method for the largest eigenvalue; each costs as much as an iteration.
 
 
 cdef double MARGIN = 0.1  # What is added to the largest Ritz value, relative to it.

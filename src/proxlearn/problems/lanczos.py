@@ -11,24 +11,33 @@ if TYPE_CHECKING:
 
 MARGIN = 0.02
 """Relative safety added to the largest Ritz value of A^T A."""
-LOOK = 4
-"""Steps between two looks at the Ritz values. For 64 matrices of 250x500 a look takes more than the
-step itself."""
+LOOK, LEAST_STEPS = 4, 12
+"""Steps between two looks at the Ritz values, and steps before a look may end the iterations.
+
+For 64 matrices of 250x500 a look takes more than the step itself. On 24 simulated designs of 150
+rows and 80 to 540 columns it takes 16.3 products. Looking from the fourth step on saves 0.7 of
+them, looking at every step 0.8, and the norms agree to 2e-6 (2026-11-19). After a few steps the
+Ritz pair of a smaller eigenvalue can look converged, so there are at least twelve.
+"""
+CLOSE = 0.05
+"""An instance stops when the residual of its Ritz pair is at most this part of the margin."""
+FAILURE = 1e-6
+"""Probability that the norm is too small by more than `MARGIN` after the most steps."""
 
 
-def lanczos_norm(A: "Operator", failure: float = 1e-6, at_least: int = 12) -> Tensor:
+def lanczos_norm(A: "Operator") -> Tensor:
     """An upper bound on ||A||_2, (batch,), by Lanczos on A^T A from a random start.
 
     The largest Ritz value theta_k never exceeds the eigenvalue. It falls short by more than a
     fraction eps with probability below 1.648 sqrt(n) exp(-sqrt(eps) (2k - 1)) (Kuczynski and
-    Wozniakowski, 1992): k is capped where this is `failure` for eps = `MARGIN`. An instance
-    stops earlier, after `at_least` steps, once the residual of its Ritz pair is below a
-    twentieth of the margin, which every `LOOK`-th step looks at. Returned is the root of theta_k
+    Wozniakowski, 1992): k is capped where this is `FAILURE` for eps = `MARGIN`. An instance
+    stops earlier, after `LEAST_STEPS` steps, once the residual of its Ritz pair is small against
+    the margin (`CLOSE`), which every `LOOK`-th step looks at. Returned is the root of theta_k
     (1 + MARGIN). Start and stop are an instance's own, so the result does not depend on its
     neighbours.
     """
     m, n = A.shape
-    cap = math.ceil((math.log(1.648 * math.sqrt(n) / failure) / math.sqrt(MARGIN) + 1) / 2)
+    cap = math.ceil((math.log(1.648 * math.sqrt(n) / FAILURE) / math.sqrt(MARGIN) + 1) / 2)
     steps = min(cap, n, m + 1)
     generator = torch.Generator().manual_seed(0)
     start = torch.randn(n, generator=generator, dtype=torch.float64).to(A.device, A.dtype)
@@ -46,11 +55,11 @@ def lanczos_norm(A: "Operator", failure: float = 1e-6, at_least: int = 12) -> Te
         for _ in range(2):  # twice is enough: full reorthogonalisation
             w = w - ((Q @ w[:, :, None]).mT @ Q)[:, 0]
         beta = w.norm(dim=1)
-        if k == steps or (k >= at_least and k % LOOK == 0):
+        if k == steps or (k >= LEAST_STEPS and k % LOOK == 0):
             values, vectors = torch.linalg.eigh(_tridiagonal(alphas, betas))
             theta = torch.where(done, theta, values[:, -1])
             residual = beta * vectors[:, -1, -1].abs()
-            done = done | (residual <= 0.05 * MARGIN * theta)
+            done = done | (residual <= CLOSE * MARGIN * theta)
             if bool(done.all()):
                 break
         betas.append(beta)

@@ -13,7 +13,8 @@ Grid = tuple[int, ...]
 """Height and width of a picture, or the length of a signal."""
 
 POWER_STEPS = 20
-"""Most power iterations for the norm of an operator without negative entries."""
+"""Most power iterations for the norm of an operator without negative entries. Projections of 48x48
+and 64x64 pixels from 16 to 48 angles need four (2026-11-19)."""
 MIX = 1e-3
 """Share of the constant picture in each power iterate, which keeps every entry well above 0."""
 CLOSE = 0.01

@@ -17,13 +17,17 @@ from proxlearn.problems.powers import times_power
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.tensors import start_point
 from proxlearn.solving.loop_methods import automatic_name, check_layers, is_learned
-from proxlearn.solving.repair import MEAN_EVERY, BestDual, DualAverage, Repairs
+from proxlearn.solving.repair import MEAN_EVERY, BestDual, DualAverage, averages
 from proxlearn.solving.safeguard import Safeguarded, SafeState, looks
 from proxlearn.solving.solution import History, Solution, Status
 from proxlearn.solving.units import in_natural_units, restored, watched
 
 COSTLY_CHECK_EVERY = 10
-"""Iterations between looks at a lower bound that costs an extra product (unpenalised columns)."""
+"""Iterations between looks at a lower bound that costs an extra product (unpenalised columns).
+
+FISTA with restart took 35.8 and 59.3 gradients to gaps of 1e-3 and 1e-6 on simulated LASSO problems
+of 150 x 200 with an unpenalised column, 65.9 and 143.7 on logistic ones. With 5 in place of 10 it
+took 4 to 7 % more, with 1 it took 58 to 74 % more, with 20 it took 1 to 23 % more (2026-11-19)."""
 
 
 @dataclass(frozen=True)
@@ -38,19 +42,21 @@ class Progress:
     seconds: float
 
 
+@dataclass(frozen=True)
+class LoopSettings:
+    """The arguments of `solve` that the loop needs."""
+
+    tol: float
+    max_iter: int
+    time_limit: float | None = None
+    safeguard: bool = True
+    record: bool = False
+    callback: Callable[[Progress], None] | None = None
+
+
 @torch.no_grad()
 def iterate(
-    problem: Problem,
-    optimizer: str | Optimizer,
-    *,
-    tol: float,
-    max_iter: int,
-    x0: Any = None,
-    time_limit: float | None = None,
-    safeguard: bool = True,
-    repair: bool = True,
-    record: bool = False,
-    callback: Callable[[Progress], None] | None = None,
+    problem: Problem, optimizer: str | Optimizer, settings: LoopSettings, x0: Any = None
 ) -> Solution:
     """Solve with an optimizer, iteration by iteration: tensors in, tensors out. See `solve`."""
     natural = in_natural_units(problem)
@@ -58,28 +64,24 @@ def iterate(
         scaled, units = natural
         start = times_power(start_point(problem, x0), -units.variable)
         if bool(start.isfinite().all()):
-            solution = iterate(
-                scaled, optimizer, tol=tol, max_iter=max_iter, x0=start, time_limit=time_limit,
-                safeguard=safeguard, repair=repair, record=record,
-                callback=watched(callback, units),
-            )  # fmt: skip
-            return restored(solution, scaled, units, problem, tol)
+            inner = replace(settings, callback=watched(settings.callback, units))
+            solution = iterate(scaled, optimizer, inner, start)
+            return restored(solution, scaled, units, problem, settings.tol)
     method = optimizers.get(automatic_name(problem) if optimizer == "auto" else optimizer)
-    if safeguard and is_learned(method) and not problem.f.gradients_are_free:
+    if settings.safeguard and is_learned(method) and not problem.f.gradients_are_free:
         method = Safeguarded(method)
     else:
-        check_layers(method, max_iter)
-    run = _Run(problem, method, start_point(problem, x0), tol, record)
-    run.repairs.possible &= repair
+        check_layers(method, settings.max_iter)
+    run = _Run(problem, method, start_point(problem, x0), settings.tol, settings.record)
     status = Status.MAX_ITER
-    for _ in range(max_iter):
-        if time_limit is not None and run.seconds() >= time_limit:
+    for _ in range(settings.max_iter):
+        if settings.time_limit is not None and run.seconds() >= settings.time_limit:
             status = Status.TIME_LIMIT
             break
         run.step()
         working = run.working()
-        if callback is not None:
-            callback(Progress(run.k, working, run.x[working], run.seconds()))
+        if settings.callback is not None:
+            settings.callback(Progress(run.k, working, run.x[working], run.seconds()))
         if not len(working):
             break
     return run.solution(status)
@@ -113,7 +115,7 @@ class _Run:
         # one gradient.
         self.look = 0 if free is None else (int(free.any(0).sum()) + 2) // 2
         self.lower = torch.full((B,), -torch.inf, dtype=torch.float64, device=device)
-        self.repairs = Repairs(problem, tol)
+        self.averages = averages(problem)
         self.mean, self.best_dual = DualAverage(), BestDual(problem)
         self.gradient = int(not problem.f.gradients_are_free)
         # Losses of A x with a penalty like l1 have a duality gap, which alone may end their solve.
@@ -150,10 +152,8 @@ class _Run:
             self.grad_evals[self.working()] += self.look
         if due:
             lower = self._lower()
-            if self.repairs.applies:
+            if self.averages:
                 lower = self._averaged(lower)
-            if self.repairs.possible:
-                lower = self._repair(upper, lower)
             self._end(self._verified(self._claimed(upper, lower) & ~self.ended), Status.SOLVED)
         self._record()
         if bool(self.ended.any()):
@@ -200,25 +200,6 @@ class _Run:
         self.lower[self.index] = torch.maximum(self.lower[self.index], bound)
         return torch.maximum(lower, bound)
 
-    def _repair(self, upper: Tensor, lower: Tensor) -> Tensor:
-        """The lower bounds, better ones where a repair of the dual point was due and helped."""
-        gap = self.problem.gap(upper, lower)
-        open_ = ~self.ended & (gap > self.problem.allowed_gap(self.tol, upper))
-        local = (self.repairs.due(self.k, self.index, upper) & open_).nonzero()[:, 0]
-        if not len(local):
-            return lower
-        rows, whole = self.index[local], len(local) == len(self.index)
-        problem = self.problem if whole else self.problem.select(local)
-        at = self.state.at if whole else select(self.state.at, local)
-        bound, cost = self.repairs.bound(problem, at, rows, upper[local])
-        self.grad_evals[rows] += cost
-        self.lower[rows] = torch.maximum(self.lower[rows], bound)
-        better = lower.index_put((local,), torch.maximum(lower[local], bound.to(lower.dtype)))
-        self.repairs.done(self.k, rows, gap[local], (upper - better)[local])
-        # The safeguard judges by the bounds of its own iterates: later bounds seldom exceed a
-        # repaired one, so that progress would look like a standstill.
-        return better
-
     def _end(self, those: Tensor, status: Status) -> None:
         for i in self.index[those].tolist():
             self.status[i] = status
@@ -256,7 +237,7 @@ class _Run:
         if not len(local):
             return claimed
         where = self.index[local]
-        if self.repairs.applies and self.problem.dtype != torch.float64:
+        if self.averages and self.problem.dtype != torch.float64:
             self._prove(local)
         holds = self._certify(self.problem.select(local), where)[1]
         self.grad_evals[where] += self.gradient + self.look

@@ -12,20 +12,20 @@ from proxlearn.problems.penalties import Penalty
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.tensors import start_point
 from proxlearn.solving.exact import minimiser_over
-from proxlearn.solving.first_order import iterate
+from proxlearn.solving.first_order import LoopSettings, iterate
 from proxlearn.solving.solution import Solution, SolutionPath
 
 
 @torch.no_grad()
 def iterate_path(
-    problem: Problem, optimizer: str | Optimizer, lams: Tensor, x0: Any, **options: Any
+    problem: Problem, optimizer: str | Optimizer, lams: Tensor, x0: Any, settings: LoopSettings
 ) -> SolutionPath:
     """Solve for each of lams (K, B), which fall, from the solution of the one before."""
     began = time.perf_counter()
     x = null_point(problem) if x0 is None else start_point(problem, x0)
     points: list[Solution] = []
     for lam in lams:
-        point = iterate(problem.replaced(r=with_lam(problem.r, lam)), optimizer, x0=x, **options)
+        point = iterate(problem.replaced(r=with_lam(problem.r, lam)), optimizer, settings, x)
         x = _usable(point, x)
         points.append(point)
     return SolutionPath(

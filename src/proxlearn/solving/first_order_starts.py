@@ -19,7 +19,7 @@ from proxlearn.problems.certificates import length
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.tensors import as_tensor, start_point
 from proxlearn.solving.exact import solve_exactly
-from proxlearn.solving.first_order import iterate
+from proxlearn.solving.first_order import LoopSettings, iterate
 from proxlearn.solving.solution import Solution, Status
 
 SINGLE = 1e-4
@@ -30,11 +30,8 @@ SINGLE = 1e-4
 def solve_from_start(
     problem: Problem,
     optimizer: str | Optimizer,
-    tol: float,
-    max_iter: int,
+    settings: LoopSettings,
     x0: Any,
-    time_limit: float | None,
-    safeguard: bool,
     threads: int | None,
 ) -> Solution:
     """Solve a problem of the core, begun by an optimizer that the core itself cannot run.
@@ -45,18 +42,13 @@ def solve_from_start(
     began = time.perf_counter()
     method = optimizers.get(optimizer)
     first = start_point(problem, x0)
-    most = min(MOST, max_iter, most_iterations(method) or MOST)
-    start = iterate(
-        problem, method, tol=tol, max_iter=most, x0=first, time_limit=time_limit,
-        safeguard=safeguard,
-    )  # fmt: skip
-    seconds = time.perf_counter() - began
-    left = max_iter - int(start.iterations.max())
-    if start.solved or left == 0 or (time_limit is not None and seconds >= time_limit):
+    most = min(MOST, settings.max_iter, most_iterations(method) or MOST)
+    start = iterate(problem, method, replace(settings, max_iter=most), first)
+    rest = _rest(settings, start, began)
+    if start.solved or rest.max_iter == 0 or rest.time_limit == 0:
         return start
     x = _lowered(problem, start.x.reshape(first.shape), start.objective, first)
-    remaining = None if time_limit is None else time_limit - seconds
-    end = solve_exactly(problem, x, tol, left, remaining, threads)
+    end = solve_exactly(problem, x, settings.tol, rest.max_iter, rest.time_limit, threads)
     return replace(
         end,
         iterations=start.iterations + as_tensor(end.iterations),
@@ -71,6 +63,15 @@ def _lowered(problem: Problem, x: Tensor, objective: Tensor, first: Tensor) -> T
     return torch.where(lower[:, None], x, first)
 
 
+def _rest(settings: LoopSettings, start: Solution, began: float) -> LoopSettings:
+    """The settings with the iterations and the time that a start has left."""
+    left = settings.max_iter - int(start.iterations.max())
+    if settings.time_limit is None:
+        return replace(settings, max_iter=left)
+    seconds = max(settings.time_limit - (time.perf_counter() - began), 0.0)
+    return replace(settings, max_iter=left, time_limit=seconds)
+
+
 def needs_double(problem: Problem, tol: float) -> bool:
     """True where float32 is too coarse to certify the tolerance."""
     return problem.dtype == torch.float32 and 0 < tol < SINGLE
@@ -78,13 +79,7 @@ def needs_double(problem: Problem, tol: float) -> bool:
 
 @torch.no_grad()
 def iterate_in_double(
-    problem: Problem,
-    optimizer: str | Optimizer,
-    tol: float,
-    max_iter: int,
-    x0: Any,
-    time_limit: float | None,
-    safeguard: bool,
+    problem: Problem, optimizer: str | Optimizer, settings: LoopSettings, x0: Any
 ) -> Solution:
     """Iterate in float32 down to `SINGLE`, then in float64; the answer is rounded to float32.
 
@@ -92,19 +87,12 @@ def iterate_in_double(
     counts is the prox-gradient map at the rounded point.
     """
     began = time.perf_counter()
-    options: dict[str, Any] = {"safeguard": safeguard}
-    start = iterate(
-        problem, optimizer, tol=SINGLE, max_iter=max_iter, x0=x0, time_limit=time_limit, **options
-    )
-    left = max_iter - int(start.iterations.max())
-    remaining = None if time_limit is None else time_limit - (time.perf_counter() - began)
+    start = iterate(problem, optimizer, replace(settings, tol=SINGLE), x0)
+    tol, rest = settings.tol, _rest(settings, start, began)
     exact = problem.to(torch.float64)
     first = start.x.reshape(problem.batch, -1)
     first = torch.where(first.isfinite(), first, 0.0).double()
-    end = iterate(
-        exact, optimizer, tol=0.5 * tol, max_iter=left, x0=first,
-        time_limit=None if remaining is None else max(remaining, 0.0), **options,
-    )  # fmt: skip
+    end = iterate(exact, optimizer, replace(rest, tol=0.5 * tol), first)
     x = end.x.reshape(problem.batch, -1).to(problem.dtype)
     c = exact.certificate(x.double(), residual=True)
     gap = torch.fmin(c.gap, (c.objective - (end.objective - end.gap)).clamp(min=0))

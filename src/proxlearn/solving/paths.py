@@ -73,11 +73,12 @@ def path(
         return path_exactly(problem, chain, x0, tol, int(max_iter), threads)
     with needing_torch("a path that the compiled core does not cover"):
         from proxlearn.problems.tensors import as_tensor
+        from proxlearn.solving.first_order import LoopSettings
         from proxlearn.solving.first_order_paths import iterate_path
 
     values = as_tensor(chain).to(dtype=problem.dtype, device=problem.device)
-    options = {"tol": tol, "max_iter": int(max_iter), "safeguard": safeguard}
-    found = iterate_path(problem, optimizer, values, x0, **options)
+    settings = LoopSettings(tol, int(max_iter), safeguard=safeguard)
+    found = iterate_path(problem, optimizer, values, x0, settings)
     return found.in_numpy() if problem.numpy else found
 
 

@@ -60,8 +60,10 @@ def solve(
         `proxlearn.core.losses` with separable or group penalties, and least squares on the
         simplex, dense or sparse, on the CPU. It begins with a learned rule where that was measured
         to be faster (`proxlearn.solving.named_starts`).
-        Elsewhere "auto" is the shipped rule `general` for softmax models whose A is given by its
-        products, and FISTA with restart for the rest.
+        Elsewhere "auto" is a method of the loop, with an l1 or group penalty a shipped rule:
+        `imaging-splitting` behind masks, blurs and Fourier samples, `imaging` behind other
+        operators whose bands differ in curvature, and `general` where A is a matrix or there are
+        several classes. For the rest it is FISTA with restart.
 
         Every other optimizer, classic or learned, gives the core its start: at most 24
         iterations, and then the exact method. The core itself runs those of "fista",
@@ -84,10 +86,9 @@ def solve(
         while it makes no progress (`proxlearn.solving.safeguard`). Only the loop needs it: the core
         drops a start that did not lower F.
     polish : bool
-        Whether the core may end the solve. In the loop, whether float64 may end that of a problem
-        in float32, and whether dual points are repaired (`proxlearn.solving.repair`). With False
-        every optimizer is itself and nothing else: first-order iterations in the loop, in the
-        problem's precision, "auto" included.
+        Whether the core may end the solve, and in the loop whether float64 may end the solve of a
+        problem in float32. With False every optimizer is itself and nothing else: first-order
+        iterations in the loop, in the problem's precision, "auto" included.
     engine : {"auto", "core", "torch"}, optional
         What solves; "auto" by default, unless the environment variable PROXLEARN_ENGINE names
         another. Asking for the core where it does not cover the problem is an `InputError`.
@@ -126,28 +127,25 @@ def solve(
     if in_core(engine, problem, optimizer, tol, max_iter, polish=polish, recorded=recorded):
         start = None if optimizer is AUTO or is_automatic(optimizer) else find_start(optimizer)
         return solve_exactly(problem, x0, tol, int(max_iter), time_limit, threads, start=start)
-    if in_core(engine, problem, AUTO, tol, max_iter, polish=polish, recorded=recorded):
-        with needing_torch(f"the optimizer {optimizer!r}"):
-            from proxlearn.solving.first_order_starts import solve_from_start
-
-        found = solve_from_start(
-            problem, optimizer, tol, int(max_iter), x0, time_limit, safeguard, threads
+    from_core = in_core(engine, problem, AUTO, tol, max_iter, polish=polish, recorded=recorded)
+    what = f"the optimizer {optimizer!r}" if from_core else "a solve outside of the compiled core"
+    with needing_torch(what):
+        from proxlearn.solving.first_order import LoopSettings, iterate
+        from proxlearn.solving.first_order_starts import (
+            iterate_in_double,
+            needs_double,
+            solve_from_start,
         )
+
+    told = _in_library(callback, problem.numpy)
+    settings = LoopSettings(tol, int(max_iter), time_limit, safeguard, record, told)
+    if from_core:
+        found = solve_from_start(problem, optimizer, settings, x0, threads)
         return found.in_numpy() if problem.numpy else found
-    with needing_torch("a solve that the compiled core does not cover"):
-        from proxlearn.solving.first_order import iterate
-        from proxlearn.solving.first_order_starts import iterate_in_double, needs_double
-
     if polish and not recorded and needs_double(problem, tol):
-        solution = iterate_in_double(
-            problem, optimizer, tol, int(max_iter), x0, time_limit, safeguard
-        )
+        solution = iterate_in_double(problem, optimizer, settings, x0)
     else:
-        solution = iterate(
-            problem, optimizer, tol=tol, max_iter=int(max_iter), x0=x0, time_limit=time_limit,
-            safeguard=safeguard, repair=polish, record=record,
-            callback=_in_library(callback, problem.numpy),
-        )  # fmt: skip
+        solution = iterate(problem, optimizer, settings, x0)
     solution = replace(solution, image=problem.image(solution.x))
     return solution.in_numpy() if problem.numpy else solution
 

@@ -44,9 +44,9 @@ class Penalty(ABC):
 
     def subgrad(self, x: Tensor) -> Tensor:
         """The subgradient of smallest norm at x, (B, n)."""
+        why = "says no subgradient" if self.finite else "is a constraint, which has no subgradient"
         raise InputError(
-            f"{type(self).__name__} is a constraint and has no subgradient outside its set; "
-            "use a method with a prox, such as 'fista-restart'"
+            f"{type(self).__name__} {why}; use a method with a prox, such as 'fista-restart'"
         )
 
     def dual_scale(self, g: Tensor) -> Tensor:

@@ -1,8 +1,7 @@
 """Families of problems, and their names for the command line."""
 
-import re
-
 from proxlearn.errors import InputError, unknown
+from proxlearn.names import FAMILIES
 from proxlearn.training.families.family import Family
 from proxlearn.training.families.gaussian import (
     GaussianBox,
@@ -27,39 +26,10 @@ from proxlearn.training.families.median import WeightedMedian
 from proxlearn.training.families.smooth_families import GaussianLeastSquares, GaussianRidgeLogistic
 from proxlearn.training.families.wide import General, WideLasso, WideLogistic, WideSoftmax
 
-FAMILIES: tuple[type[Family], ...] = (
-    GaussianLasso,
-    GaussianElasticNet,
-    GaussianGroupLasso,
-    GaussianNnls,
-    GaussianBox,
-    GaussianSimplex,
-    GaussianLogistic,
-    GaussianSoftmax,
-    GaussianLeastSquares,
-    GaussianRidgeLogistic,
-    WeightedMedian,
-    WideLasso,
-    WideLogistic,
-    WideSoftmax,
-    General,
-    Deblur,
-    Mri,
-    Inpaint,
-    Tomography,
-    Imaging,
-    Invertible,
-)
-"""All families that have a name."""
-
-
-def _words(kind: str) -> str:
-    """The words of the name of a class in small letters, with hyphens between them."""
-    return re.sub("(?<!^)(?=[A-Z])", "-", kind).lower()
-
-
-NAMES = {_words(family.__name__): family for family in FAMILIES}
-"""Classes by name; `proxlearn.names.FAMILIES` has the same names for the command line."""
+NAMES: dict[str, type[Family]] = {
+    name: globals()[name.title().replace("-", "")] for name in FAMILIES
+}
+"""Classes by the names of `proxlearn.names.FAMILIES`: "gaussian-lasso" is `GaussianLasso`."""
 
 
 def name_of(kind: str) -> str:
@@ -68,7 +38,7 @@ def name_of(kind: str) -> str:
     >>> name_of("GaussianLasso")
     'gaussian-lasso'
     """
-    return _words(kind) if _words(kind) in NAMES else kind
+    return next((name for name, known in NAMES.items() if known.__name__ == kind), kind)
 
 
 def get(family: str | Family) -> Family:
