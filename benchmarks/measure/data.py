@@ -96,7 +96,9 @@ def _random(m: int, n: int, share: float) -> sp.csc_array:
 
 
 def _designed(name: str, X: sp.csc_array, nonzeros: int) -> Data:
-    return _data(name, X, sparse_designs.target(X, nonzeros))
+    data = _data(name, X, sparse_designs.target(X, nonzeros))
+    parts = data.X.data, data.X.indices.astype(np.int32), data.X.indptr.astype(np.int32)
+    return replace(data, X=sp.csc_array(parts, shape=X.shape))
 
 
 def _filled(data: Data) -> Data:

@@ -8,6 +8,10 @@
 # reads and writes. With an intercept, or where columns are centred, each column has its weighted mean
 # subtracted, so that the best intercept follows every step.
 
+# The constants here and those of such models in improver.pxi were chosen on simulated designs, 2026-11-19: l1 logistic regression with
+# random entries (3000 x 2500, 12,000 x 4000, 1000 x 6000), words (4000 x 6000, 1500 x 9000, 15,000 x 10,000) and rare binary columns
+# (1500 x 250) at 0.1, 0.01 and 0.001 of the largest lambda, which are no rows of a benchmark.
+
 cdef enum:
     MOST_PRODUCTS = 100  # Conjugate gradients of a Newton step, each with a product with A and one with A^T.
     MOST_DESCENTS_OF_COLUMNS = 60  # Rounds of sweeps and a Newton step.
