@@ -19,6 +19,8 @@ cdef enum:
     SWEEPS_IN_A_ROW = 8  # Sweeps over the coordinates off their kinks before a Newton step.
 
 cdef double PAYS = 8.0  # Multiplications of a dense model that cost what one with sparse columns does.
+cdef double LEFT = 1e-3  # Conjugate gradients reduce the residual to this part,
+cdef double LEFT_WHILE_CHANGING = 0.03  # and after a sweep in which coordinates reached or left a kink to this one.
 cdef double CROSSED = 0.05  # Conjugate gradients end where this part of the coordinates would cross a kink.
 cdef double FLIPS = 0.03  # A Newton step waits until in a sweep this part of the coordinates reaches or leaves a kink.
 
@@ -282,7 +284,7 @@ cdef class SparseDescent:
     ) noexcept nogil:
         """Solve (A_S^T diag(s) A_S + l2) step = g - r'(v) on S = order[:count]; returns the products.
 
-        The residual ends at a third of `target` or at a thousandth of its first length, or where many coordinates cross a kink. Leaves g at v in `slope`.
+        The residual ends near `target`, at a part of its first length, or where many coordinates cross a kink. Leaves g at v in `slope`.
         """
         cdef Py_ssize_t i, p, j, products = 0, crossed
         cdef double old, new = 0.0, length, worst = 0.0, enough, means, h, low, high
@@ -295,7 +297,7 @@ cdef class SparseDescent:
             self.way[p] = self.left[p] / self.divisor(r, j, p)
             new += self.left[p] * self.way[p]
             worst = max(worst, fabs(self.left[p]))
-        enough = max(0.3 * target, 1e-3 * worst)
+        enough = max(0.3 * target, (LEFT if self.flips == 0 else LEFT_WHILE_CHANGING) * worst)
         while worst > enough and new > 0.0 and products < MOST_PRODUCTS:
             memset(self.image, 0, A.m * sizeof(double))
             means = self.multiply(A, self.way, count, self.image) * self.total
