@@ -1,13 +1,15 @@
-"""The data sets: two of scikit-learn, five simulated, two of UCI, five wide or sparse."""
+"""The data sets: two of scikit-learn, ten simulated, two of UCI, five wide or sparse."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_diabetes
+
+from measure import sparse_designs
 
 FOLDER = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 """Where the files are unless `--data` names another folder."""
@@ -85,6 +87,25 @@ def _sparse(folder: Path, name: str) -> Data:
     return _data(name, sp.load_npz(folder / "wide" / f"{name}_X.npz"), (y == y.max()).astype(float))
 
 
+LEVELS = (2, 7, 30, 150, 600, 2000)
+"""Of the variables of `categories20000`."""
+
+
+def _random(m: int, n: int, share: float) -> sp.csc_array:
+    return sparse_designs.entries(m, n, share)
+
+
+def _designed(name: str, X: sp.csc_array, nonzeros: int) -> Data:
+    data = _data(name, X, sparse_designs.target(X, nonzeros))
+    parts = data.X.data, data.X.indices.astype(np.int32), data.X.indptr.astype(np.int32)
+    return replace(data, X=sp.csc_array(parts, shape=X.shape))
+
+
+def _filled(data: Data) -> Data:
+    """The same as a dense matrix, which is not standardised."""
+    return replace(data, X=np.asfortranarray(data.X.toarray()))
+
+
 LOADERS: dict[str, Callable[[Path], Data]] = {
     "diabetes": lambda folder: _data("diabetes", *load_diabetes(return_X_y=True)),
     "breast": lambda folder: _data("breast", *load_breast_cancer(return_X_y=True)),
@@ -98,6 +119,19 @@ LOADERS: dict[str, Callable[[Path], Data]] = {
     "gravier": lambda folder: _dense(folder, "gravier"),
     "shipp": lambda folder: _dense(folder, "shipp"),
     "khan": lambda folder: _dense(folder, "khan"),
+    "random4000x3000": lambda folder: _designed("random4000x3000", _random(4000, 3000, 0.01), 300),
+    "random20000x5000": lambda folder: _designed(
+        "random20000x5000", _random(20_000, 5000, 0.002), 1000
+    ),
+    "words5000x8000": lambda folder: _designed(
+        "words5000x8000", sparse_designs.words(5000, 8000, 70), 500
+    ),
+    "categories20000": lambda folder: _designed(
+        "categories20000", sparse_designs.categories(20_000, LEVELS), 300
+    ),
+    "rare2000x300": lambda folder: _filled(
+        _designed("rare2000x300", sparse_designs.rare(2000, 300, 0.04), 60)
+    ),
     "relathe": lambda folder: _sparse(folder, "relathe"),
     "w8a": lambda folder: _sparse(folder, "w8a"),
 }

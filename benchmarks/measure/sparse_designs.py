@@ -1,4 +1,4 @@
-"""Simulated sparse matrices, by seed: random entries, words of texts, categories, rare binary columns."""
+"""Simulated sparse matrices: random entries, words of texts, categories, rare binary columns."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -54,7 +54,7 @@ def rare(m: int, n: int, share: float, seed: int = 0) -> sp.csc_array:
 def target(X, nonzeros: int, seed: int = 0) -> np.ndarray:
     """X w with so many Gaussian coefficients, and noise with a third of its length.
 
-    The coefficients belong to columns with entries, each with a chance that grows with their number.
+    They belong to columns with entries, each with a chance that grows with their number.
     """
     draw = np.random.default_rng(seed)
     filled = np.sqrt(np.diff(sp.csc_array(X).indptr))

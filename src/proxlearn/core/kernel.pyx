@@ -26,9 +26,6 @@ cdef extern from "maths.h" nogil:
     void subtract_columns(const double *H, long ld, const double *d, long count, double *y, long n) noexcept
     void add_four(double **a, const double *t, double *y, long n) noexcept
     void axpy(double t, const double *a, double *y, long n) noexcept
-    double sparse_dot(const double *data, const int *rows, long count, const double *u) noexcept
-    void sparse_axpy(double t, const double *data, const int *rows, long count, double *u) noexcept
-    void scale_column(const double *data, const int *rows, long count, const double *factor, double *out) noexcept
     double survey(double *c, double *l1, double *l2, double *lower, double *upper, double *violation, double *largest, long n) noexcept
     void add_pairs(const Py_ssize_t *at, const double *value, double d, long old, long count, double *H, long ld) noexcept
     void root_scaled(const double *D, const double *a, double *out, long n) noexcept
@@ -55,6 +52,12 @@ cdef extern from "columns.h" nogil:
 cdef extern from "cholesky.h" nogil:
     enum: CHOLESKY_BLOCK
     long cholesky_extend(double *L, long ld, long k, long known, double least) noexcept
+
+
+cdef extern from "sparse_columns.h" nogil:
+    double sparse_dot(const double *data, const int *rows, long count, const double *u) noexcept
+    void sparse_axpy(double t, const double *data, const int *rows, long count, double *u) noexcept
+    void scale_column(const double *data, const int *rows, long count, const double *factor, double *out) noexcept
 
 
 cdef extern from "gram.h" nogil:

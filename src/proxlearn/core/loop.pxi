@@ -127,7 +127,7 @@ cdef class Loop(Improver):
             return 0.1 * tol * self.scale
         outside = max(outside, self.worst)
         if self.gap < INFINITY and outside > 0.0:
-            return max(0.1 * tol * self.scale, outside * max(0.0 if self.f.quadratic else 0.003, 0.7 * self.allowed(tol) / self.gap))
+            return max(0.1 * tol * self.scale, outside * max(0.003 if self.gap > 0.03 * self.objective or not self.f.quadratic else 0.0, 0.7 * self.allowed(tol) / self.gap))
         penalty = self.r.value(self.A.index, self.v, self.A.k)
         return tol * self.scale * max(0.1, min(0.8 * self.objective / penalty, 5.0) if penalty > 0.0 else 0.1)
 

@@ -60,26 +60,6 @@ static inline void root_scaled(const double *restrict D, const double *restrict 
     for (long i = 0; i < n; i++) out[i] = sqrt(D[i]) * a[i];
 }
 
-static inline double sparse_dot(const double *restrict data, const int *restrict rows, long count,
-                                const double *restrict u) {
-    double s = 0.0;
-#pragma omp simd reduction(+ : s)
-    for (long e = 0; e < count; e++) s += data[e] * u[rows[e]];
-    return s;
-}
-
-/* u += t times a sparse column. */
-static inline void sparse_axpy(double t, const double *restrict data, const int *restrict rows,
-                               long count, double *restrict u) {
-    for (long e = 0; e < count; e++) u[rows[e]] += t * data[e];
-}
-
-/* out = a sparse column times the factors of its rows. */
-static inline void scale_column(const double *restrict data, const int *restrict rows, long count,
-                                const double *restrict factor, double *restrict out) {
-    for (long e = 0; e < count; e++) out[e] = data[e] * factor[rows[e]];
-}
-
 /* What the optimality conditions and the dual need to know of all coordinates, as if x were 0.
  *
  * violation_j is the distance of c_j to the subdifferential of r_j at 0. Returns the largest of
