@@ -153,8 +153,8 @@ def test_weights_of_very_different_size_are_solved_to_a_gap():
 @pytest.mark.parametrize("layout", ["dense", "sparse"])
 @pytest.mark.parametrize("strength", [10, 100, 1000])
 def test_nearly_separated_classes_with_an_intercept_take_few_working_sets(strength, layout):
-    # The certificate moves the dual point until it is orthogonal to the intercepts. Columns that joined had
-    # their gradient from that point and the others from x: a model without a minimum, and steps of 1e16.
+    # The certificate moves the dual point until it is orthogonal to the intercepts. Columns that
+    # joined had their gradient from that point and the others from x: a model without a minimum.
     rng = np.random.default_rng(1)
     labels = np.arange(50) % 8
     X = rng.standard_normal((50, 1200)) + rng.standard_normal((50, 10)) @ rng.standard_normal(
@@ -171,7 +171,8 @@ def test_nearly_separated_classes_with_an_intercept_take_few_working_sets(streng
 
 
 def test_large_scores_of_tall_data_are_reached_in_few_working_sets():
-    # Steps that move no score by more than 10 took 31 working sets here. Now one that is cut off lets the next go further.
+    # Steps that move no score by more than 10 took 31 working sets here. Now one that is cut off
+    # lets the next go further.
     rng = np.random.default_rng(14)
     X = rng.standard_normal((1500, 12)) + 3 * rng.standard_normal(12)
     labels = (X @ rng.standard_normal((12, 3)) + 0.02 * rng.gumbel(size=(1500, 3))).argmax(1)
