@@ -1,4 +1,4 @@
-"""Gram matrices and Cholesky factors are summed in blocks: every size, and its last block, gives the exact minimiser."""
+"""Gram matrices and Cholesky factors are summed in blocks: each size gives the minimiser."""
 
 import numpy as np
 import pytest
