@@ -93,6 +93,10 @@ cdef class Model:
         """H or the penalty's curvature has changed."""
         pass
 
+    cdef void age_factor(self) noexcept nogil:
+        """The penalty's curvature has changed, as along a path: variables stay where they are in H."""
+        self.forget_factor()
+
     cdef double solve(self, double tol) except -1 nogil:
         """Minimise the model until no optimality condition is violated by more than tol.
 

@@ -121,7 +121,7 @@ cdef class Solver(Loop):
         """Let the model know that the numbers of the penalty have changed."""
         self.model.penalise(self.r, self.A.index, self.live, self.model.k)
         if not self.r.homogeneous:
-            self.model.forget_factor()
+            self.model.age_factor()
 
     def round_to_single(self, double tol):
         """Round x to float32; a gap that no longer meets the tolerance is not SOLVED."""
