@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 from sklearn import linear_model
 
+from proxlearn.errors import InputError
 from proxlearn.sklearn import (
     ElasticNet,
     GroupLasso,
@@ -137,3 +138,15 @@ def test_information_criteria_leave_out_samples_without_weight(rng):
     used = LassoIC("bic").fit(X[w > 0], y[w > 0], w[w > 0])
     np.testing.assert_allclose(all_samples.criterion_, used.criterion_)
     np.testing.assert_allclose(all_samples.noise_variance_, used.noise_variance_)
+
+
+def test_information_criteria_count_a_sample_of_weight_two_twice(rng):
+    X, w = rng.standard_normal((60, 5)), rng.integers(0, 4, 60)
+    y = X[:, 0] + rng.standard_normal(60)
+    weighted = LassoIC("bic", tol=1e-10).fit(X, y, w)
+    repeated = LassoIC("bic", tol=1e-10).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    np.testing.assert_allclose(weighted.alphas_, repeated.alphas_)
+    np.testing.assert_allclose(weighted.criterion_, repeated.criterion_, rtol=1e-6)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)
+    with pytest.raises(InputError, match="X has 6e-07 samples and 5 columns"):
+        LassoIC("bic").fit(X, y, np.full(60, 1e-8))
