@@ -125,8 +125,8 @@ class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
         m, n = float(s.sum()), X.shape[1]
         if m <= n + self.fit_intercept:
             raise InputError(
-                f"X has {m:g} samples and {n} columns, which leaves nothing to estimate the variance "
-                "of the noise from; give noise_variance, or use LassoCV"
+                f"X has {m:g} samples and {n} columns, which leaves nothing to estimate the "
+                "variance of the noise from; give noise_variance, or use LassoCV"
             )
         columns = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X, dtype=np.float64)
         if self.fit_intercept:
