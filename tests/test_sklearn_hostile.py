@@ -1,5 +1,8 @@
 """Estimators on data that no one would choose: constant columns and targets, weights of zero."""
 
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -7,6 +10,7 @@ import pytest
 import scipy.sparse
 from sklearn import linear_model
 
+from proxlearn.errors import InputError
 from proxlearn.sklearn import (
     ElasticNet,
     GroupLasso,
@@ -137,3 +141,44 @@ def test_information_criteria_leave_out_samples_without_weight(rng):
     used = LassoIC("bic").fit(X[w > 0], y[w > 0], w[w > 0])
     np.testing.assert_allclose(all_samples.criterion_, used.criterion_)
     np.testing.assert_allclose(all_samples.noise_variance_, used.noise_variance_)
+
+
+def test_information_criteria_count_a_sample_of_weight_two_twice(rng):
+    X, w = rng.standard_normal((60, 5)), rng.integers(0, 4, 60)
+    y = X[:, 0] + rng.standard_normal(60)
+    weighted = LassoIC("bic", tol=1e-10).fit(X, y, w)
+    repeated = LassoIC("bic", tol=1e-10).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    np.testing.assert_allclose(weighted.alphas_, repeated.alphas_)
+    np.testing.assert_allclose(weighted.criterion_, repeated.criterion_, rtol=1e-6)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)
+    with pytest.raises(InputError, match="X has 6e-07 samples and 5 columns"):
+        LassoIC("bic").fit(X, y, np.full(60, 1e-8))
+
+
+def test_tensors_are_converted_with_array_api_dispatch_too():
+    """SciPy reads its variable when it is imported, so another process is needed."""
+    pytest.importorskip("torch")
+    script = """
+import numpy as np, sklearn, torch
+from proxlearn.sklearn import Lasso, LogisticRegression, SparseCoder
+X = torch.arange(40.0).reshape(20, 2) % 7
+with sklearn.config_context(array_api_dispatch=True):
+    for model, y in ((Lasso(0.1), X[:, 0]), (LogisticRegression(), (X[:, 0] > 3).to(torch.int64))):
+        assert type(model.fit(X, y).predict(X)) is type(model.coef_) is np.ndarray
+    assert type(SparseCoder(np.eye(2)).fit_transform(X)) is np.ndarray
+"""
+    subprocess.run(
+        [sys.executable, "-c", script], env=os.environ | {"SCIPY_ARRAY_API": "1"}, check=True
+    )
+
+
+def test_predictions_of_plain_arrays_are_those_that_scikit_learn_checks(rng):
+    X, y = rng.standard_normal((30, 4)), rng.standard_normal(30)
+    model = Lasso(0.01).fit(X, y)
+    expected = X @ model.coef_ + model.intercept_
+    turned = X[:, ::-1].copy()[:, ::-1]
+    for same in (X, np.asfortranarray(X), X.tolist(), turned, scipy.sparse.csc_array(X)):
+        np.testing.assert_allclose(model.predict(same), expected)
+    for wrong, words in ((X[:, :3], "3 features"), (X[0], "Expected 2D"), (X * np.nan, "NaN")):
+        with pytest.raises(ValueError, match=words):
+            model.predict(wrong)

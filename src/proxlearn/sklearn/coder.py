@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from proxlearn.core.glm import Limits, describe, solve_glm
 from proxlearn.errors import InputError, unknown
@@ -17,6 +17,7 @@ from proxlearn.sklearn.fitting import (
     Array,
     Estimator,
     aim,
+    checked,
     require_at_least,
     thread_count,
     warn_unless_solved,
@@ -117,7 +118,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             raise unknown("transform_algorithm", self.transform_algorithm, ALGORITHMS)
         require_at_least(0, tol=self.tol)
         require_at_least(1, transform_max_iter=self.transform_max_iter, n_nonzero=self.n_nonzero)
-        X = _dense(validate_data(self, X, accept_sparse="csr", dtype=FLOATS))
+        X = _dense(checked(self, X, accept_sparse="csr"))
         if self.dictionary is None:
             self.components_ = self._learned(X)
             return self
@@ -143,7 +144,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             The codes, in the precision of X.
         """
         check_is_fitted(self)
-        X = _dense(validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False))
+        X = _dense(checked(self, X, accept_sparse="csr", reset=False))
         codes = self._codes(X).astype(X.dtype, copy=False)
         if self.split_sign:
             codes = np.hstack([np.maximum(codes, 0), np.maximum(-codes, 0)])

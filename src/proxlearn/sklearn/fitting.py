@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
@@ -160,8 +161,19 @@ def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Any]
         if hasattr(estimator, "feature_names_in_"):
             del estimator.feature_names_in_
         return X, y
-    X, y = validate_data(estimator, X, y, accept_sparse="csc", dtype=FLOATS, **options)
+    X, y = checked(estimator, X, y, accept_sparse="csc", **options)
     return X, y
+
+
+def checked(estimator: Any, *arrays: Any, **options: Any) -> Any:
+    """What scikit-learn's `validate_data` returns, as NumPy's or SciPy's arrays.
+
+    With `array_api_dispatch` it would keep arrays of other libraries, which the core cannot read.
+    """
+    if not get_config()["array_api_dispatch"]:
+        return validate_data(estimator, *arrays, dtype=FLOATS, **options)
+    with config_context(array_api_dispatch=False):
+        return validate_data(estimator, *arrays, dtype=FLOATS, **options)
 
 
 def _is_plain(X: Any) -> bool:
@@ -195,7 +207,9 @@ def thread_count(n_jobs: Any) -> int:
 def linear_prediction(estimator: Any, X: Any) -> Any:
     """X coef_^T + intercept_ of a fitted estimator."""
     check_is_fitted(estimator)
-    X = validate_data(estimator, X, accept_sparse=("csr", "csc"), dtype=FLOATS, reset=False)
+    named = hasattr(estimator, "feature_names_in_")
+    if named or not _is_plain(X) or X.shape[1] != estimator.n_features_in_:
+        X = checked(estimator, X, accept_sparse=("csr", "csc"), reset=False)
     coef, intercept = estimator.coef_, estimator.intercept_
     if coef.dtype == np.float32:
         intercept = np.float32(intercept)

@@ -34,7 +34,8 @@ class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
         m log(2 pi sigma^2) + |y - X w - c|^2 / sigma^2 + factor df
 
     where `factor` is 2 for "aic" and log(m) for "bic". "ebic" adds ``2 gamma log(n choose df)`` to
-    "bic", which suits data with many columns. Every problem of the path is certified.
+    "bic", which suits data with many columns. Here m is the number of samples, or the sum of their
+    weights: a weight of 2 is a sample that occurs twice. Every problem of the path is certified.
 
     Parameters
     ----------
@@ -85,9 +86,8 @@ class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
 
     def _minimise(self, X: Any, y: Any, w: Array | None) -> None:
         y = writable(np.asarray(y, dtype=np.float64))
-        w = np.ones(len(y)) if w is None else w
-        m = int(np.count_nonzero(w))  # samples of weight 0 do not count
-        s = w * (m / w.sum())
+        s = np.ones(len(y)) if w is None else w
+        m = float(s.sum())
         self.alphas_ = self._grid(X, y, w, 1.0)
         penalty = self._penalty(X.shape[1], 1.0)
         intercept = bool(self.fit_intercept)
@@ -107,7 +107,7 @@ class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
 
     def _judge(self, X: Any, y: Array, s: Array, squares: Array, sizes: Any) -> None:
         """Set the criterion of models with these sums of squares and numbers of non-zeros."""
-        m, n = np.count_nonzero(s), X.shape[1]
+        m, n = float(s.sum()), X.shape[1]
         self.noise_variance_ = self._variance(X, y, s)
         factor = 2.0 if self.criterion == "aic" else np.log(m)
         value = m * np.log(2 * np.pi * self.noise_variance_) + squares / self.noise_variance_
@@ -122,11 +122,11 @@ class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
         if self.noise_variance is not None:
             require_at_least(0, strict=True, noise_variance=self.noise_variance)
             return float(self.noise_variance)
-        m, n = np.count_nonzero(s), X.shape[1]
+        m, n = float(s.sum()), X.shape[1]
         if m <= n + self.fit_intercept:
             raise InputError(
-                f"X has {m} samples and {n} columns, which leaves nothing to estimate the variance "
-                "of the noise from; give noise_variance, or use LassoCV"
+                f"X has {m:g} samples and {n} columns, which leaves nothing to estimate the "
+                "variance of the noise from; give noise_variance, or use LassoCV"
             )
         columns = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X, dtype=np.float64)
         if self.fit_intercept:
@@ -135,4 +135,4 @@ class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
         found = np.linalg.lstsq(root[:, None] * columns, root * y)[0]
         left = float(np.square(y - columns @ found) @ s)
         least = np.finfo(float).eps * max(float(np.square(y) @ s), np.finfo(float).tiny)
-        return float(max(left, least)) / int(m - columns.shape[1])
+        return max(left, float(least)) / (m - int(columns.shape[1]))

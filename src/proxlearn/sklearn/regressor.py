@@ -151,7 +151,7 @@ class LeastSquaresRegressor(Regressor):
         warn_unless_solved(answer, self.tol)
         self._assign(answer, X.dtype.type, m, y.ndim)
 
-    def _assign(self, answer: Answer, precision: Any, m: int, axes: int) -> None:
+    def _assign(self, answer: Answer, precision: Any, m: float, axes: int) -> None:
         """Set the attributes; a single target, also in a column y (m, 1), has no axis."""
         intercept = answer.intercept.astype(precision)
         # F grows by half the square of the intercept's rounding, since the residuals have mean 0.
