@@ -96,18 +96,19 @@ cdef class Loop(Improver):
                 target, stalled = min(self.part_outside() * outside, 0.2 * self.scale), 0
             else:
                 target = min(self.last_target(tol), 0.01 * target if target > 0 else INFINITY)
-                if not self.bounded and tol > 0:
-                    if self.is_stationary(tol):
-                        waited += 1
-                        if waited >= self.patience():
-                            self.gap = INFINITY
-                            return SOLVED
-                    self.evaluate()  # the loss was asked about other points
                 if self.stuck >= MOST_STUCK:
                     self.descent.failed, self.stuck = True, 0
                 stalled = stalled + 1 if self.objective >= last else 0
-                if stalled >= 3:
-                    return MAX_ITER
+            # Where no gap can be known, columns whose violations are nothing but rounding could join for ever.
+            if not self.bounded and tol > 0 and (joined == 0 or self.direction == NULL and self.objective >= 0.999 * last):
+                if self.is_stationary(tol):
+                    waited += 1
+                    if waited >= self.patience():
+                        self.gap = INFINITY
+                        return SOLVED
+                self.evaluate()  # the loss was asked about other points
+            if stalled >= 3:
+                return MAX_ITER
             last = self.objective
             self.improve(max(target, 1e-16 * self.scale), 0.1, until)
 
