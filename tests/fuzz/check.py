@@ -93,7 +93,12 @@ def check(found: Found) -> tuple[str, list[str]]:
 
 
 def checked(
-    plain: Plain, x: np.ndarray, objective: float | None, gap: float, status: str, instance: Instance
+    plain: Plain,
+    x: np.ndarray,
+    objective: float | None,
+    gap: float,
+    status: str,
+    instance: Instance,
 ) -> tuple[str, list[str]]:
     """What is wrong with an answer, "" if nothing, and notes on it."""
     if not np.isfinite(x).all():
@@ -141,7 +146,7 @@ def checked(
 
 
 def distance(plain: Plain, x: np.ndarray, F, limit) -> tuple[np.longdouble, np.ndarray, bool]:
-    """How far F(x) is above the best point of several methods, that point, and whether it is proven.
+    """How far F(x) is above the best point of several methods, that point, and if it is proven.
 
     Ends as soon as a point is below F(x) - limit, or a lower bound is above it.
     """
