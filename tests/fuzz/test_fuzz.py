@@ -135,3 +135,9 @@ def test_gaps_measure_what_unpenalised_columns_of_classes_lose(number):
     assert (
         main(["--source", "small", "--seed", "71101", "--first", str(number), "--count", "1"]) == 0
     )
+
+
+def test_the_rounding_of_an_intercept_does_not_unsolve_a_fit():
+    """Data in float32 around 1e6, for which a float32 intercept left 6 times the tolerance."""
+    numbers = ["--seed", "71101", "--first", "1687", "--count", "1"]
+    assert main(["--source", "estimators", *numbers]) == 0
