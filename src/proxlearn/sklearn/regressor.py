@@ -157,7 +157,7 @@ class LeastSquaresRegressor(Regressor):
         # F grows by half the square of the intercept's rounding, since the residuals have mean 0.
         lost = 0.5 * np.square(intercept - answer.intercept)
         if np.any(answer.gap / m + lost > self.tol * np.abs(answer.objective) / m):
-            intercept, lost = answer.intercept, 0.0  # a solved fit stays solved
+            intercept, lost = answer.intercept, np.zeros_like(lost)  # a solved fit stays solved
         gap = answer.gap / m + lost
         if len(answer.x) == 1:
             self.coef_ = answer.x[0]
