@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 import proxlearn as pl
 from proxlearn.core import kernel
@@ -236,3 +237,17 @@ def test_a_nonnegative_path():
     for lam, x in zip(top.lams, top.x, strict=True):
         one = pl.solve(pl.lasso(A, b, float(lam), nonnegative=True))
         np.testing.assert_allclose(x, one.x, atol=1e-4)
+
+
+def test_opposite_columns_do_not_lead_away_from_the_minimiser():
+    """Along c and -c nothing changes, and rounding asked for steps there until F was 1e109."""
+    rng = np.random.default_rng(1757)
+    for _ in range(12):
+        A = rng.standard_normal((35, 60)) * (rng.random((35, 60)) < 0.5)
+        A = np.hstack([A, -A, A[:, ::2]])
+        b = A @ np.abs(rng.standard_normal(150)) + 0.1 * rng.standard_normal(35)
+        best = 0.5 * scipy.optimize.nnls(A, b)[1] ** 2
+        for tol in (1e-3, 1e-6, 1e-12):
+            for own in (A, A[None]):
+                found = pl.solve(pl.nnls(own, b if own is A else b[None]), tol=tol)
+                assert found.objective[0] <= best + max(1e-4, tol) * (b @ b)

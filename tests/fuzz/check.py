@@ -93,7 +93,12 @@ def check(found: Found) -> tuple[str, list[str]]:
 
 
 def checked(
-    plain: Plain, x: np.ndarray, objective: float | None, gap: float, status: str, instance: Instance
+    plain: Plain,
+    x: np.ndarray,
+    objective: float | None,
+    gap: float,
+    status: str,
+    instance: Instance,
 ) -> tuple[str, list[str]]:
     """What is wrong with an answer, "" if nothing, and notes on it."""
     if not np.isfinite(x).all():
@@ -130,7 +135,8 @@ def checked(
         length, scale = plain.residual(x), plain.residual_noise(x)
         limit = instance.tol * plain.slope_at_zero() * (1 + 1e-5) + scale
         return ("" if length <= limit else f"residual {length:g} above {limit:g}"), ["no gap"]
-    above, proven = distance(plain, x, F, LONG(gap) + LONG(noise))
+    above, best, proven = distance(plain, x, F, LONG(gap) + LONG(noise))
+    noise += plain.noise_of_dual(x, best)
     notes = [] if proven else ["unproven"]
     if above > LONG(gap) + LONG(noise):
         return f"F(x) is {F:.12g}, {above:.3g} above the best; gap {gap:.3g}", notes
@@ -139,8 +145,8 @@ def checked(
     return "", notes
 
 
-def distance(plain: Plain, x: np.ndarray, F, limit) -> tuple[np.longdouble, bool]:
-    """How far F(x) is above the best point of several methods, and whether a bound proves that.
+def distance(plain: Plain, x: np.ndarray, F, limit) -> tuple[np.longdouble, np.ndarray, bool]:
+    """How far F(x) is above the best point of several methods, that point, and if it is proven.
 
     Ends as soon as a point is below F(x) - limit, or a lower bound is above it.
     """
@@ -152,8 +158,8 @@ def distance(plain: Plain, x: np.ndarray, F, limit) -> tuple[np.longdouble, bool
             if value < best:
                 best, where = value, point
         if F - best > limit or F - plain.lower_bound(where) <= limit:
-            return F - best, True
-    return F - best, False
+            return F - best, where, True
+    return F - best, where, False
 
 
 METHODS = (

@@ -18,6 +18,7 @@ from fuzz.draw import Instance, draw
 from fuzz.plain import LONG, Plain
 from fuzz.ways import Found
 
+
 class Data:
     """X, y and weights for an estimator, and what it takes to write down its formula."""
 
@@ -45,7 +46,11 @@ class Data:
     def text(self) -> str:
         """What was drawn."""
         parts = {"intercept": self.intercept, "weights": self.weights is not None}
-        parts |= {"ratio": self.ratio, "tol": self.tol, "of columns": self.penalty_weights is not None}
+        parts |= {
+            "ratio": self.ratio,
+            "tol": self.tol,
+            "of columns": self.penalty_weights is not None,
+        }
         return f"{self.instance.text}; {parts}"
 
     def given(self) -> Any:
@@ -173,7 +178,13 @@ def logistic_cv(data: Data) -> Iterator[Found]:
     if min((data.y == 0).sum(), (data.y == 1).sum()) < 3 or data.weights is not None:
         return
     model = estimators.LogisticRegressionCV(
-        Cs=3, cv=2, l1_ratios=[1.0], tol=data.tol, fit_intercept=data.intercept, use_legacy_attributes=False, scoring="neg_log_loss",
+        Cs=3,
+        cv=2,
+        l1_ratios=[1.0],
+        tol=data.tol,
+        fit_intercept=data.intercept,
+        use_legacy_attributes=False,
+        scoring="neg_log_loss",
     )
     model, status = data.fitted(model)
     C = float(np.ravel(model.C_)[0])

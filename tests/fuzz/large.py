@@ -58,7 +58,9 @@ def spoiled(rng, kind: str, A, b, defect: str):
     counts, labels = kind == "poisson", kind in ("logistic", "softmax")
     _, m, n = A.shape
     if defect == "near copies":
-        A = A[:, :, rng.integers(0, n, n)] * (1 + rng.choice([1e-4, 1e-8, 1e-14]) * rng.normal(size=n))
+        A = A[:, :, rng.integers(0, n, n)] * (
+            1 + rng.choice([1e-4, 1e-8, 1e-14]) * rng.normal(size=n)
+        )
     if defect == "low rank":
         A = A[:, :, : max(1, n // 5)] @ rng.normal(size=(max(1, n // 5), n))
     if defect == "whole numbers":

@@ -169,6 +169,15 @@ class Plain:
         total = total if self.loss in REGRESSIONS else total + 2 * EPS
         return 2 * total + 16 * (len(self.A) + self.n) * EPS * (value + self.penalty(x))
 
+    def noise_of_dual(self, x: np.ndarray, y: np.ndarray) -> float:
+        """What rounding of the dual point of x can take from a bound on F(y).
+
+        It is known to EPS, and feasible to EPS times its columns, which y multiplies.
+        """
+        u = abs(self.smooth(self.margins(x))[1])
+        size = abs(self.A) @ abs(y.reshape(self.classes, -1)).T
+        return float((self.A.shape[1] + 4) * EPS * (u * size).sum())
+
     # ---- the residual, which decides where no gap is known --------------------------------------
     def lipschitz(self) -> np.longdouble:
         """Of the gradient, from float64's spectral norm of A in units in which A has size 1."""

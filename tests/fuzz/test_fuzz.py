@@ -109,7 +109,9 @@ def test_a_dual_point_whose_length_overflows_bounds_nothing():
 @pytest.mark.parametrize("number", [43101, 65265, 78155])
 def test_gaps_count_what_unpenalised_columns_lose(number):
     """Poisson regression whose dual point is orthogonal to unpenalised columns to rounding only."""
-    assert main(["--source", "small", "--seed", "90210", "--first", str(number), "--count", "1"]) == 0
+    assert (
+        main(["--source", "small", "--seed", "90210", "--first", str(number), "--count", "1"]) == 0
+    )
 
 
 def test_rounding_at_the_simplex_s_centre_allows_no_gap():
@@ -120,3 +122,22 @@ def test_rounding_at_the_simplex_s_centre_allows_no_gap():
 def test_gaps_count_what_is_lost_on_separable_data():
     """Softmax whose classes unpenalised columns separate: no minimiser, and x is far from far."""
     assert main(["--seed", "60602", "--source", "small", "--first", "2420", "--count", "1"]) == 0
+
+
+def test_opposite_columns_of_nnls_do_not_lead_away():
+    """Working sets with c and -c in them: F was 1e109, and infinite in float32."""
+    assert main(["--source", "large", "--seed", "71101", "--first", "1757", "--count", "1"]) == 0
+
+
+@pytest.mark.parametrize("number", [172, 3018])
+def test_gaps_measure_what_unpenalised_columns_of_classes_lose(number):
+    """Softmax with columns of wild entries, and separable data: 5e-6 off with a gap of 2e-8."""
+    assert (
+        main(["--source", "small", "--seed", "71101", "--first", str(number), "--count", "1"]) == 0
+    )
+
+
+def test_the_rounding_of_an_intercept_does_not_unsolve_a_fit():
+    """Data in float32 around 1e6, for which a float32 intercept left 6 times the tolerance."""
+    numbers = ["--seed", "71101", "--first", "1687", "--count", "1"]
+    assert main(["--source", "estimators", *numbers]) == 0

@@ -12,6 +12,8 @@ cdef enum:
 
 cdef double DEPENDENT = 1e-10  # Part of a variable's curvature that the active ones must leave.
 cdef double ROUNDING = 1e-13  # Part of it below which a curvature is nothing but rounding.
+cdef double DERIVATIVE = 1e-12  # Rounding of a derivative, relative to the sum of the products that it is made of.
+cdef double FAR = 10.0  # Steps that are so many times as long as w have to be worth it.
 cdef double NOTHING = 1e-9  # Part of the largest move below which a move is nothing but rounding.
 
 
@@ -119,6 +121,23 @@ cdef class ActiveSet:
             if fabs(self.d[i]) * self.length(M, self.items[i]) <= NOTHING * most:
                 self.d[i] = 0.0
 
+    cdef bint is_far_for_nothing(self, CoordinateModel M, Py_ssize_t p, double step, double slope) noexcept nogil:
+        """True where a step is longer than w by far, and the slope that asks for it may be rounding."""
+        cdef Py_ssize_t i
+        cdef double total = 0.0
+        for i in range(M.k):
+            if M.w[i] != 0.0:
+                total += fabs(M.w[i]) * self.length(M, i)
+        return step > FAR * total and fabs(slope) <= DERIVATIVE * total * self.length(M, p)
+
+    cdef double longest(self, CoordinateModel M) noexcept nogil:
+        """The largest entry of the direction, in the unit of predictions."""
+        cdef Py_ssize_t i
+        cdef double most = 0.0
+        for i in range(self.a + 1):
+            most = max(most, fabs(self.d[i]) * self.length(M, self.items[i]))
+        return most
+
     cdef double length(self, CoordinateModel M, Py_ssize_t p) noexcept nogil:
         """The length of column p, with its quadratic penalty."""
         return sqrt(M.H[p * M.ld + p] + M.l2[p])
@@ -160,7 +179,7 @@ cdef class ActiveSet:
             self.clear_rounding(M, a + 1)
             part = fabs(slope) / rest if rest > ROUNDING * own else INFINITY
             who = self.first_kink(M, a + 1, &part)
-            if not isfinite(part):
+            if not isfinite(part) or self.is_far_for_nothing(M, p, part * self.longest(M), slope):
                 self.inside[p] = 2
                 return 0
             at = self.end(M, self.items[who], self.d[who]) if who >= 0 else 0.0

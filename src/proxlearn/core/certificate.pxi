@@ -3,6 +3,9 @@
 # Bounds are computed in float64 from the dual point of x. It is scaled until it is feasible; before that it
 # is made orthogonal to unpenalised columns, and moved into the dual cone of one-sided constraints.
 
+cdef double ROUNDINGS = 1e3  # Rounding of a sum of products, in units of that of their length.
+cdef double FARTHER = 16.0   # How many times as far as x a minimiser is thought to be on unpenalised columns.
+
 
 cdef class Certified(Point):
     """A point, and how far from optimal it can be."""
@@ -222,36 +225,28 @@ cdef class Certified(Point):
     cdef int drop_rounding(self) except -1 nogil:
         """Set c to 0 on the unpenalised columns where it is the rounding of a sum of m products.
 
-        Where it may be more than that, the products themselves are measured: they are far smaller
-        than |a_j| |u| where the large entries of a column meet small ones of u. Then c stays, the
-        dual point is not feasible, and no gap is known: near-dependent columns hide a descent. With several
-        classes or targets nothing is measured, and less is taken for rounding.
+        The products themselves are measured: they are far smaller than |a_j| |u| where the large entries
+        of a column meet small ones of u. Where c is more than their rounding it stays, the dual point is
+        not feasible, and no gap is known: near-dependent columns hide a descent.
 
         F(y) is at least the dual value plus c_j y_j for these columns. What is set to 0 lowers the bound by
-        |c_j x_j|: a minimiser y whose predictions are those of x to rounding has about the same y_j. It is
-        lowered for a y_j that moves predictions by the `reach` of the loss, too, where x_j is still far from y_j.
+        |c_j x_j|, and more: a minimiser y whose predictions are those of x to rounding has about the same
+        y_j, and that of separable data is several times as far. It is lowered for a y_j that moves
+        predictions by the `reach` of the loss, too, where x_j is still near 0.
         """
         cdef Py_ssize_t i, j, k, count = self.free_count
-        cdef double size = sqrt(dot(self.f.u, self.f.u, self.m)), unit, reach = self.f.reach() * sqrt(self.m)
-        cdef bint measured = False
+        cdef double unit, reach = self.f.reach() * sqrt(self.m)
+        for k in range(self.m):
+            self.D[k] = self.f.u[k] * self.f.u[k]
         self.lost = 0.0
         for i in range(count):
             j = self.A.index[self.free_ones[i]]
-            unit = DBL_EPSILON * self.free_length[i] * size
-            if fabs(self.c[j]) > 1e3 * unit or not isfinite(unit):  # lengths that overflow measure nothing
+            if self.free_length[i] == 0.0:
                 continue
-            if fabs(self.c[j]) > 64.0 * unit and not self.one_output:
+            unit = DBL_EPSILON * sqrt(self.A.square(self.D, self.free_ones[i]))
+            if fabs(self.c[j]) > ROUNDINGS * unit or not isfinite(unit):  # lengths that overflow measure nothing
                 continue
-            if fabs(self.c[j]) > 8.0 * unit and self.one_output:
-                if not measured:
-                    for k in range(self.m):
-                        self.D[k] = self.f.u[k] * self.f.u[k]
-                    self.A.gram(self.D, self.free_ones, count, 0, self.free_gram, count)
-                    measured = True
-                if fabs(self.c[j]) > 1e3 * DBL_EPSILON * sqrt(self.free_gram[i * (count + 1)]):
-                    continue
-            if self.c[j] != 0.0:
-                self.lost += fabs(self.c[j]) * max(fabs(self.x[j]), reach / self.free_length[i])
+            self.lost += (fabs(self.c[j]) + 2.0 * unit) * max(FARTHER * fabs(self.x[j]), reach / self.free_length[i])
             self.c[j] = 0.0
         return 0
 

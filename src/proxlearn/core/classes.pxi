@@ -64,6 +64,13 @@ cdef class Classes(Data):
         """Where the column at position p is in A's working set."""
         return self.slot[self.index[p] % self.A.n]
 
+    cdef double square(self, double *D, Py_ssize_t p) except -1 nogil:
+        cdef Py_ssize_t c
+        cdef double total = 0.0
+        for c in range(self.classes):
+            total += self.A.square(D + c * self.A.m, self.place(p))
+        return total
+
     cdef Py_ssize_t class_of(self, Py_ssize_t p) noexcept nogil:
         return self.index[p] // self.A.n
 

@@ -124,6 +124,15 @@ cdef class Data:
         """How many numbers a product with A reads."""
         return <double> self.m * self.n
 
+    cdef double square(self, double *D, Py_ssize_t p) except -1 nogil:
+        """The sum of D_i a_i^2 over the rows of the column at position p of the working set.
+
+        With several classes or targets, a column has its rows once for each of them.
+        """
+        cdef double found = 0.0
+        self.gram(D, &p, 1, 0, &found, 1)
+        return found
+
     cdef double working_entries(self) noexcept nogil:
         """How many numbers the columns of the working set have, where they are sparse."""
         return INFINITY

@@ -102,17 +102,18 @@ cdef class Loop(Improver):
             else:
                 target *= 0.01 if self.worst <= target else 1.0
                 target = min(self.last_target(tol, 0.0), target if target > 0 else INFINITY)
-                if not self.bounded and tol > 0:
-                    if self.is_stationary(tol):
-                        waited += 1
-                        if waited >= self.patience():
-                            self.gap = INFINITY
-                            return SOLVED
                 if self.stuck >= MOST_STUCK:
                     self.sparse_descent.failed, self.stuck = True, 0
                 stalled = stalled + 1 if self.objective >= last else 0
-                if stalled >= 3:
-                    return MAX_ITER
+            # Where no gap can be known, columns whose violations are nothing but rounding could join for ever.
+            if not self.bounded and tol > 0 and (joined == 0 or self.direction == NULL and self.objective >= 0.999 * last):
+                if self.is_stationary(tol):
+                    waited += 1
+                    if waited >= self.patience():
+                        self.gap = INFINITY
+                        return SOLVED
+            if stalled >= 3:
+                return MAX_ITER
             last = self.objective
             self.improve(max(target, 1e-16 * self.scale), 0.1, until)
 

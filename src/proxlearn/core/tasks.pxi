@@ -55,6 +55,13 @@ cdef class Tasks(Data):
             for p in range(k):
                 g[p * self.tasks + t] = self.w[p]
 
+    cdef double square(self, double *D, Py_ssize_t p) except -1 nogil:
+        cdef Py_ssize_t t
+        cdef double total = 0.0
+        for t in range(self.tasks):
+            total += self.inner.square(D + t * self.inner.m, p // self.tasks)
+        return total
+
     cdef int gram(
         self, double *D, Py_ssize_t *live, Py_ssize_t count, Py_ssize_t known, double *H, Py_ssize_t ld
     ) except -1 nogil:

@@ -173,7 +173,7 @@ def _check_names(
     numbers: dict[str, float],
     given: dict[str, float],
 ) -> tuple[str, ...]:
-    """What the kind's constructor takes; refuses a file with less or more, or such `given` numbers."""
+    """What the kind's constructor takes; refuses a file, or `given` numbers, beside it."""
     if kind not in names.KINDS:
         raise InputError(f"{path}: {unknown('kind of problem', kind, names.KINDS)}")
     needs, further = options_of(kind)

@@ -155,7 +155,10 @@ class LeastSquaresRegressor(Regressor):
         """Set the attributes; a single target, also in a column y (m, 1), has no axis."""
         intercept = answer.intercept.astype(precision)
         # F grows by half the square of the intercept's rounding, since the residuals have mean 0.
-        gap = answer.gap / m + 0.5 * np.square(intercept - answer.intercept)
+        lost = 0.5 * np.square(intercept - answer.intercept)
+        if np.any(answer.gap / m + lost > self.tol * np.abs(answer.objective) / m):
+            intercept, lost = answer.intercept, np.zeros_like(lost)  # a solved fit stays solved
+        gap = answer.gap / m + lost
         if len(answer.x) == 1:
             self.coef_ = answer.x[0]
             self.dual_gap_ = float(gap[0])

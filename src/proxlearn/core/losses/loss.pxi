@@ -90,9 +90,9 @@ cdef class Loss:
         return 0.0
 
     cdef double reach(self) noexcept nogil:
-        """How large the predictions of a minimiser may be on unpenalised columns, whatever b is.
+        """How large the predictions of a minimiser are thought to be on unpenalised columns, whatever b is.
 
-        Predictions beyond that change the loss by no more than rounding. 0 where they have the unit of b.
+        0 where they have the unit of b.
         """
         return 0.0
 
@@ -105,4 +105,4 @@ cdef class Loss:
         return min(largest, 1.0)
 
 
-cdef double LOGARITHMS = 40.0  # Predictions that are logarithms: exp(-40) is lost in a sum with 1.
+cdef double LOGARITHMS = 10.0  # Predictions that are logarithms are seldom larger.
