@@ -193,6 +193,7 @@ def test_verdicts_are_counted():
     ]
     text = page.render([], claims)
     assert "Of 3 statements: 2 reproduced, 1 not reproduced. In 1 of them FISTA with" in text
+    assert "One statement: reproduced. Here FISTA with" in page.render([], claims[:1])
 
 
 def test_curves_are_those_of_the_comparison(comparison):

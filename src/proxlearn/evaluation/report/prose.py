@@ -80,10 +80,12 @@ def claims_table(claims: Sequence[Mapping[str, Any]], shown_names: Collection[st
 def _tally(claims: Sequence[Mapping[str, Any]]) -> str:
     """How many claims have which verdict, and how often FISTA with restart is no slower."""
     verdicts = Counter(_text(claim.get("verdict", "")) for claim in claims)
-    counts = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.most_common())
+    one = len(claims) == 1
+    counts = ", ".join(v if one else f"{n} {v}" for v, n in verdicts.most_common())
     behind = sum("FISTA with restart" in _text(claim.get("note", "")) for claim in claims)
-    said = f" In {behind} of them FISTA with restart is as fast or faster." if behind else ""
-    return f"Of {len(claims)} statements: {counts}.{said}"
+    where = "Here" if one else f"In {behind} of them"
+    said = f" {where} FISTA with restart is as fast or faster." if behind else ""
+    return f"{'One statement' if one else f'Of {len(claims)} statements'}: {counts}.{said}"
 
 
 def section(experiment: Experiment) -> str:
