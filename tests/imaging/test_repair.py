@@ -6,7 +6,7 @@ import torch
 import proxlearn as pl
 from proxlearn.methods import optimizers
 from proxlearn.problems.tensors import start_point
-from proxlearn.solving.repair import DualAverage
+from proxlearn.solving.dual_points import DualAverage
 from proxlearn.training import families
 
 FOUR = ("deblur", "mri", "inpaint", "tomography")

@@ -98,7 +98,7 @@ def fresh_card(count: int, seed: int, steps: int = STEPS) -> dict[str, Any]:
             f"{TRAINED}: a learned rule, trained before this comparison in {steps} minibatches of "
             "16 problems of 50 × 100",
             f"{PEER}: an iteration is a sweep of coordinate descent over all columns; time is "
-            f"measured for {coordinate_descent.timed()} sweeps and interpolated between",
+            f"measured for {coordinate_descent.timed()} sweeps and interpolated between them",
             f"{CORE}: what solve uses by default; an iteration is a working set",
         ],
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from proxlearn.checks import check_pairs
 from proxlearn.errors import InputError
 from proxlearn.evaluation.comparison import Comparison, compare
 from proxlearn.methods import optimizers
@@ -94,9 +95,8 @@ def sized(family: Family, texts: Sequence[str]) -> Family:
 
 def _pair(text: str) -> tuple[str, Any]:
     """NAME=VALUE, the value a whole number, a number or else a word."""
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise InputError(f"{text!r} is not of the form NAME=VALUE, such as m=100")
+    check_pairs([text])
+    name, _, value = text.partition("=")
     for number in (int, float):
         try:
             return name, number(value)

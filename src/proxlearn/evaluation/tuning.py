@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from proxlearn.checks import check_choice
 from proxlearn.errors import InputError, unknown
 from proxlearn.evaluation.comparison import optimum
 from proxlearn.files import replacing
@@ -80,8 +81,7 @@ def tune(
     >>> record["chosen"], record["edge"]
     ({'alpha': 0.05}, [])
     """
-    if optimizer not in GRIDS:
-        raise unknown("optimizer to tune", optimizer, GRIDS)
+    check_choice("optimizer to tune", optimizer, GRIDS)
     grid = GRIDS[optimizer] if grid is None else grid
     _check(grid, iterations, seed)
     problem = families.get(family).sample(count, STREAM + seed)
@@ -158,8 +158,7 @@ def save(found: Record, path: str | Path) -> None:
 def _check(grid: Grid, iterations: int, seed: int) -> None:
     known = [field.name for field in fields(Adam)]
     for name in grid:
-        if name not in known:
-            raise unknown("parameter", name, known)
+        check_choice("parameter", name, known)
     if not grid or not all(len(values) for values in grid.values()):
         raise InputError("the grid is empty; expected names with at least one value each")
     for values in itertools.product(*grid.values()):

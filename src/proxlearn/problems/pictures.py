@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from proxlearn.errors import InputError, unknown
+from proxlearn.checks import check_choice
+from proxlearn.errors import InputError
 from proxlearn.names import PICTURE_ENDINGS as ENDINGS
 
 GREY = (0.2125, 0.7154, 0.0721)
@@ -100,8 +101,7 @@ def grey(values: np.ndarray) -> np.ndarray:
 @cache
 def load_split(folder: str, split: str) -> tuple[Tensor, ...]:
     """The grey pictures of a folder that belong to a split, in float32; kept in memory."""
-    if split not in SPLITS:
-        raise unknown("split", split, SPLITS)
+    check_choice("split", split, SPLITS)
     if not Path(folder).is_dir():
         raise InputError(f"{folder} is not a folder; expected one with pictures")
     files = sorted(f for f in Path(folder).iterdir() if f.suffix.lower() in ENDINGS)

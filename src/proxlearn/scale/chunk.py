@@ -16,9 +16,9 @@ import numpy.typing as npt
 import scipy.sparse
 
 from proxlearn import names
-from proxlearn.checks import check_limits
+from proxlearn.checks import check_choice, check_limits
 from proxlearn.core.glm import STATUSES, Part
-from proxlearn.errors import InputError, unknown
+from proxlearn.errors import InputError
 from proxlearn.problems import constructors
 from proxlearn.problems.arrays import Matrix, to_matrix, to_numpy
 from proxlearn.problems.problem import Problem
@@ -91,10 +91,9 @@ class Settings:
 
     def check(self) -> None:
         """Refuse settings that are wrong whatever the arrays hold."""
-        if self.kind not in names.KINDS:
-            raise unknown("kind of problem", self.kind, names.KINDS)
-        if self.dtype is not None and self.dtype not in names.DTYPES:
-            raise unknown("dtype", self.dtype, names.DTYPES)
+        check_choice("kind of problem", self.kind, names.KINDS)
+        if self.dtype is not None:
+            check_choice("dtype", self.dtype, names.DTYPES)
         check_limits(self.tol, self.max_iter)
 
 

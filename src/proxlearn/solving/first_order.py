@@ -16,8 +16,8 @@ from proxlearn.problems.certificates import Certificate, length
 from proxlearn.problems.powers import times_power
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.tensors import start_point
+from proxlearn.solving.dual_points import MEAN_EVERY, BestDual, DualAverage, averages
 from proxlearn.solving.loop_methods import automatic_name, check_layers, is_learned
-from proxlearn.solving.repair import MEAN_EVERY, BestDual, DualAverage, averages
 from proxlearn.solving.safeguard import Safeguarded, SafeState, looks
 from proxlearn.solving.solution import History, Solution, Status
 from proxlearn.solving.units import in_natural_units, restored, watched

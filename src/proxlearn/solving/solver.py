@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from proxlearn.checks import check_limits
+from proxlearn.checks import check_choice, check_limits
 from proxlearn.core import kernel
 from proxlearn.core.losses import LOSSES
-from proxlearn.errors import InputError, needing_torch, unknown
+from proxlearn.errors import InputError, needing_torch
 from proxlearn.names import AUTO, ENGINES
 from proxlearn.problems.arrays import to_numpy
 from proxlearn.problems.problem import Problem, require_problem
@@ -162,8 +162,7 @@ def in_core(
 ) -> bool:
     """True where the core alone solves; an error where it is asked for by name and cannot."""
     name = engine or chosen_engine()
-    if name not in ENGINES:
-        raise unknown("engine", name, ENGINES)
+    check_choice("engine", name, ENGINES)
     if name == "torch":
         return False
     missing = _missing(problem, optimizer, tol, max_iter, polish, recorded)

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from proxlearn.checks import check_seed
-from proxlearn.errors import InputError, unknown
+from proxlearn.checks import check_choice, check_seed
+from proxlearn.errors import InputError
 from proxlearn.methods.checkpoint import build
 from proxlearn.methods.optimizers import KINDS
 from proxlearn.methods.rules import Learnable
@@ -107,8 +107,7 @@ class TrainConfig:
                 f"horizon {self.horizon} is not a multiple of unroll {self.unroll}; make it one"
             )
         for name, known in [("loss", LOSSES), ("schedule", SCHEDULES), ("score", SCORES)]:
-            if getattr(self, name) not in known:
-                raise unknown(name, getattr(self, name), known)
+            check_choice(name, getattr(self, name), known)
         if self.layerwise and self.unroll != self.horizon:
             raise InputError(
                 f"a layerwise training has one segment, and unroll {self.unroll} is not horizon "
@@ -119,8 +118,7 @@ class TrainConfig:
             if isinstance(value, str) or not 0 < value < float("inf"):
                 raise InputError(f"{name} is {value!r}; expected a number > 0")
         rules = [*VARIANTS, *(kind for kind in KINDS if kind != "recurrent")]
-        if self.rule not in rules:
-            raise unknown("rule", self.rule, rules)
+        check_choice("rule", self.rule, rules)
 
     @classmethod
     def paper(cls, **changes: Any) -> "TrainConfig":

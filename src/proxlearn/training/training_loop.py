@@ -16,7 +16,7 @@ from proxlearn.methods.checkpoint import Learned, weights
 from proxlearn.problems.batch import detach
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.tensors import check_device, start_point
-from proxlearn.solving.repair import DualAverage
+from proxlearn.solving.dual_points import DualAverage
 from proxlearn.solving.solution import Solution
 from proxlearn.solving.solver import solve
 from proxlearn.training import families, snapshot

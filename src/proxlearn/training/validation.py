@@ -8,7 +8,7 @@ from torch import Tensor
 from proxlearn.methods.optimizers import Optimizer
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.tensors import start_point
-from proxlearn.solving.repair import DualAverage
+from proxlearn.solving.dual_points import DualAverage
 from proxlearn.training.config import TrainConfig
 
 

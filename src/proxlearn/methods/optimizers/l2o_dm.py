@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import elu
 
-from proxlearn.errors import unknown
+from proxlearn.checks import check_choice
 from proxlearn.methods.optimizers.learned_update import LearnedUpdate, NetworkSettings
 from proxlearn.methods.rules.coefficient_network import Hidden, Layer, run
 from proxlearn.methods.rules.learned_rule import uniform
@@ -38,8 +38,7 @@ class L2oDmSettings(NetworkSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, known in [("inputs", INPUTS), ("output", OUTPUTS)]:
-            if getattr(self, name) not in known:
-                raise unknown(name, getattr(self, name), known)
+            check_choice(name, getattr(self, name), known)
 
 
 class L2oDm(LearnedUpdate):

@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
-from proxlearn.checks import check_seed, check_size
-from proxlearn.errors import InputError, unknown
+from proxlearn.checks import check_choice, check_seed, check_size
+from proxlearn.errors import InputError
 from proxlearn.methods.optimizers.optimizer import SubgradientState, refuse_constraints
 from proxlearn.methods.rules.coefficient_network import Hidden
 from proxlearn.methods.rules.learned_rule import Learnable
@@ -33,8 +33,7 @@ class NetworkSettings:
     def __post_init__(self) -> None:
         check_size("hidden", self.hidden, 256)
         check_size("layers", self.layers, 8)
-        if self.start not in STARTS:
-            raise unknown("start", self.start, STARTS)
+        check_choice("start", self.start, STARTS)
         check_seed(self.start_seed)
         if not self.start_scale >= 0:
             raise InputError(f"setting start_scale is {self.start_scale}; expected at least 0")
@@ -53,8 +52,7 @@ class LayeredSettings(NetworkSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.input_layer not in INPUT_LAYERS:
-            raise unknown("input_layer", self.input_layer, INPUT_LAYERS)
+        check_choice("input_layer", self.input_layer, INPUT_LAYERS)
 
 
 class LearnedUpdate(Learnable, Stepwise):

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from proxlearn.checks import check_seed, check_size
-from proxlearn.errors import InputError, unknown
+from proxlearn.checks import check_choice, check_seed, check_size
+from proxlearn.errors import InputError
 from proxlearn.methods.rules.coefficient_network import Hidden, Layer, run
 from proxlearn.methods.rules.learned_rule import UNITS, LearnedRule, uniform, unit_step
 from proxlearn.methods.rules.lstm import STARTS, Lstm
@@ -73,8 +73,7 @@ class RecurrentSettings:
             ("looks_at", ("x", "y")),
             ("start", STARTS),
         ]:
-            if getattr(self, name) not in known:
-                raise unknown(name, getattr(self, name), known)
+            check_choice(name, getattr(self, name), known)
         if not self.unit_scale > 0:
             raise InputError(f"setting unit_scale is {self.unit_scale}; expected a number > 0")
         check_seed(self.start_seed)

@@ -1,6 +1,7 @@
 """Families of problems, and their names for the command line."""
 
-from proxlearn.errors import InputError, unknown
+from proxlearn.checks import check_choice
+from proxlearn.errors import InputError
 from proxlearn.names import FAMILIES
 from proxlearn.training.families.family import Family
 from proxlearn.training.families.gaussian import (
@@ -50,8 +51,7 @@ def get(family: str | Family) -> Family:
             f"family is of type {type(family).__name__}; expected a Family, or the name of one, "
             "such as 'gaussian-lasso': a rule is learned from many problems, not from one"
         )
-    if family not in NAMES:
-        raise unknown("family", family, NAMES)
+    check_choice("family", family, NAMES)
     return NAMES[family]()
 
 
