@@ -4,6 +4,7 @@
     python benchmarks/imaging.py --rows rows.jsonl --harder
     python benchmarks/imaging.py --rows rows.jsonl --part cost --sizes 256
     python benchmarks/imaging.py --rows rows.jsonl --part pictures --sizes 128
+    python benchmarks/imaging.py --rows rows.jsonl --part variation --sizes 128
 
 The photographs are the test pictures of BSDS500 (PROXLEARN_DATA or ../shared/data), which no
 training has seen, one for each seed. Every instance is solved alone, in float64, by the loop
@@ -15,7 +16,8 @@ from the file, so that a run that was ended goes on where it stopped.
 formula, and behind projections a step for each band of wavelets. `--harder` has wider blurs, fewer
 samples and drawn pictures than the trainings. `cost` is the time of an iteration without safeguard
 and certificate, alone and in batches. `pictures` follows the picture itself, with the loops of
-pyproximal and deepinv beside ours where they are installed: see `imaging_peers`.
+pyproximal and deepinv beside ours where they are installed: see `imaging_peers`. `variation` solves
+the same data with total variation.
 """
 
 import argparse
@@ -34,6 +36,7 @@ from imaging_peers import follow
 from torch import Tensor
 
 import proxlearn as pl
+from proxlearn.imaging import total_variation
 from proxlearn.methods.checkpoint import Learned, build
 from proxlearn.training import families
 
@@ -41,6 +44,8 @@ LEVELS = (1e-2, 1e-3, 1e-4)
 OURS, THEIRS = "auto", "fista-restart"
 MOST = 2000
 """Iterations after which a method is given up."""
+MOST_VARIED = 5000
+"""The same for total variation."""
 ITERATIONS, REPEATS = 30, 3
 BATCHES = (1, 4, 16)
 SEED = 3_000_017
@@ -246,6 +251,38 @@ def pictures(instances: list[Instance], options: argparse.Namespace, rows: Rows)
         yield f"| {' | '.join(cells)} |"
 
 
+def variation(instances: list[Instance], options: argparse.Namespace, rows: Rows) -> Iterable[str]:
+    """Total variation on the same data: iterations to each gap, and seconds to the last."""
+    for one in instances:
+        cells = [one.name, str(one.size), str(one.seed)]
+        for isotropic in (True, False):
+            for eps in LEVELS[:2]:
+                row = rows.get(
+                    lambda one=one, isotropic=isotropic, eps=eps: varied(one, isotropic, eps),
+                    part="variation", family=one.name, size=one.size, seed=one.seed,
+                    isotropic=isotropic, gap=eps,
+                )  # fmt: skip
+                cells.append(str(row["iterations"]) if row["solved"] else f"over {MOST_VARIED}")
+            cells.append(f"{row['seconds']:.1f}")
+        yield f"| {' | '.join(cells)} |"
+
+
+def varied(instance: Instance, isotropic: bool, eps: float) -> dict[str, Any]:
+    """A solve with total variation to a certified relative gap."""
+    generator = torch.Generator().manual_seed(SEED + instance.seed)
+    family = instance.family.fixed(generator)
+    b, lam, _, *parts = family.draw(generator)
+    A = family.operator(*(part[None] for part in parts)).convert(torch.float64)
+    began = time.process_time()
+    solution = total_variation(
+        A, b.double(), float(lam), shape=(instance.size, instance.size), isotropic=isotropic,
+        tol=eps, max_iter=MOST_VARIED,
+    )  # fmt: skip
+    seconds = time.process_time() - began
+    count = int(solution.iterations[0])
+    return {"iterations": count, "seconds": seconds, "solved": solution.solved}
+
+
 def psnr(picture: Tensor, truth: Tensor) -> float:
     """Of pictures with values from 0 to 1."""
     return float(-10 * (picture.reshape(truth.shape) - truth).square().mean().log10())
@@ -267,6 +304,14 @@ PARTS = {
             + " | ".join(f"ms, batch of {B}" for B in BATCHES)
             + " | alone, ratio |",
             "|---|---|---|---|---|---|---|",
+        ),
+    ),
+    "variation": (
+        variation,
+        (
+            "| family | size | seed | isotropic, to 1e-2 | to 1e-3 | seconds | anisotropic, "
+            "to 1e-2 | to 1e-3 | seconds |",
+            "|---|---|---|---|---|---|---|---|---|",
         ),
     ),
     "pictures": (
