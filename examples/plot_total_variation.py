@@ -28,18 +28,28 @@ data = A.forward(picture.reshape(1, -1)) + noise * seen.reshape(1, -1)
 
 variation = total_variation(A, data[0], 1e-3, shape=(128, 128), tol=1e-3)
 wavelets = pl.solve(pl.sparse_recovery(A, data[0], 1e-3, basis="db4", shape=(128, 128)), tol=1e-2)
+print(wavelets)
 print(variation)
+
 
 # %%
 # Of the two, total variation is closer to the picture.
-panels = [("the picture", picture, ""), ("one pixel in three, blurred", data.reshape(128, 128), "")]
-for name, solution in (("db4 wavelets", wavelets), ("total variation", variation)):
+def panel(name, solution):
+    """A title, a picture, and what stands below it."""
     error = float((solution.image - picture).square().mean().sqrt())
     gap = float(solution.gap[0] / solution.objective[0])
-    panels.append((name, solution.image, f"error {error:.3f}, certified gap {gap:.1e}"))
+    return name, solution.image, f"error {error:.3f}, certified gap {gap:.1e}"
+
+
+panels = [
+    ("the picture", picture, ""),
+    ("one pixel in three, blurred", data.reshape(128, 128), ""),
+    panel("db4 wavelets", wavelets),
+    panel("total variation", variation),
+]
 figure, axes = plt.subplots(1, 4, figsize=(12, 3.5))
 for axis, (name, image, below) in zip(axes, panels, strict=True):
-    axis.imshow(image, cmap="gray", vmin=0, vmax=1)
+    axis.imshow(image.numpy(), cmap="gray", vmin=0, vmax=1)
     axis.set_title(name, fontsize=10)
     axis.set_xlabel(below)
     axis.set_xticks([])

@@ -173,7 +173,7 @@ def test_a_group_in_a_group_out(tmp_path):
         np.testing.assert_array_equal(results[name][:], getattr(expected, name))
     again = pl.scale.solve(str(tmp_path / "in"), out=tmp_path / "sparse", chunk=9, sparse=True)
     np.testing.assert_array_equal(pl.scale.sparse_x(again).toarray(), expected.x)
-    with pytest.raises(InputError, match="holds 'lasso' problems, and loss and penalty say"):
+    with pytest.raises(InputError, match="holds the kind 'lasso', not 'logistic'"):
         pl.scale.solve(group, out=tmp_path / "other", loss="logistic")
     with pytest.raises(InputError, match="out is missing"):
         pl.scale.solve(group)

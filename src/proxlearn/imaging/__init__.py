@@ -21,7 +21,7 @@ from proxlearn.imaging.masking import Mask
 from proxlearn.imaging.products import Products
 from proxlearn.imaging.recovery import Recovery, sparse_recovery
 from proxlearn.imaging.tomography import Projection, projection
-from proxlearn.imaging.total_variation import total_variation
+from proxlearn.imaging.variation import total_variation
 from proxlearn.imaging.wavelets import Wavelet
 from proxlearn.problems.compose import Adjoint, Product, Stack, Sum
 from proxlearn.problems.transform import Transform

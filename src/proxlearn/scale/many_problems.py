@@ -230,9 +230,6 @@ def _solve_group(
         place, os.fspath(out), kind=kind or "lasso", numbers=given, tol=settings.tol,
         max_iter=settings.max_iter, dtype=settings.dtype, chunk=chunk, sparse=sparse,
     )  # fmt: skip
-    held = batches.source.kind
-    if kind is not None and held != kind:
-        raise InputError(f"{place} holds {held!r} problems, and loss and penalty say {kind!r}")
     cluster = nullcontext(client) if client is not None else connected(None, workers, None, True)
     with cluster as connection:
         outcome = batches.run(connection, advise=advise)

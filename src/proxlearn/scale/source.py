@@ -116,7 +116,7 @@ def read_source(path: Path, kind: str | None, numbers: dict[str, float]) -> Sour
     if held is None:
         raise InputError(f"{path} holds no 'kind'; save it as kind='lasso', or give --kind")
     if kind not in (None, held):
-        raise InputError(f"{path} holds the kind {held!r}, not {kind!r}; leave out --kind")
+        raise InputError(f"{path} holds the kind {held!r}, not {kind!r}; leave it out")
     headers = dict(store.headers)
     sparse = "A_data" in headers
     if sparse:

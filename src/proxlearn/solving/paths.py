@@ -142,6 +142,9 @@ def _values(problem: Problem, lams: Any, n_lams: int, eps: float) -> npt.NDArray
         raise InputError(f"eps is {eps}; expected a number in (0, 1], such as 1e-3")
     # Data that no column explains have lam_max = 0, and a penalty must be positive.
     top = np.maximum(_lam_max(problem), np.finfo(precision).resolution)
+    top = top * (
+        1 + 8 * np.finfo(np.float64).eps
+    )  # rounding must not make a coordinate larger than 0
     powers = np.linspace(0, 1, int(n_lams))
     return (top * eps ** powers[:, None]).astype(precision)
 
