@@ -172,3 +172,12 @@ def test_a_large_group_and_groups_of_one():
     ones = pl.solve(pl.group_lasso(A, y, 3.0, np.arange(60)), tol=1e-10)
     lasso = pl.solve(pl.lasso(A, y, 3.0), tol=1e-10)
     np.testing.assert_allclose(ones.x, lasso.x, atol=1e-7)
+
+
+def test_gradients_in_any_layout_have_a_dual_scale():
+    """Products with an A that all instances share come out transposed."""
+    torch = pytest.importorskip("torch")
+    A, y = draw(6, 12, N)
+    r = pl.sparse_group_lasso(A, np.stack([y, -y, 2 * y]), 0.5, GROUPS, 0.3).r
+    g = torch.from_numpy(np.random.default_rng(1).standard_normal((N, 3))).T
+    torch.testing.assert_close(r.dual_scale(g), r.dual_scale(g.contiguous()), rtol=0, atol=0)

@@ -147,9 +147,9 @@ def path(data: Data) -> Iterator[Found]:
 
 def logistic(data: Data) -> Iterator[Found]:
     data.y = (data.y > np.median(data.y)).astype(float)
-    C, ratio = 1 / (data.total * data.alpha), data.ratio
-    if not np.isfinite(C):
+    if not data.total * data.alpha > 1e-300:
         return
+    C, ratio = 1 / (data.total * data.alpha), data.ratio
     options = {"C": C, "l1_ratio": ratio, "fit_intercept": data.intercept, "tol": data.tol}
     model, status = data.fitted(estimators.LogisticRegression(**options))
     level = 1 / (LONG(C) * data.total)
@@ -159,9 +159,10 @@ def logistic(data: Data) -> Iterator[Found]:
 
 def multinomial(data: Data) -> Iterator[Found]:
     data.y = np.unique(data.y, return_inverse=True)[1] % 4
-    C, ratio, classes = 1 / (data.total * data.alpha), data.ratio, int(data.y.max()) + 1
-    if not np.isfinite(C) or classes < 3:
+    classes = int(data.y.max()) + 1
+    if not data.total * data.alpha > 1e-300 or classes < 3:
         return
+    C, ratio = 1 / (data.total * data.alpha), data.ratio
     options = {"C": C, "l1_ratio": ratio, "fit_intercept": data.intercept, "tol": data.tol}
     model, status = data.fitted(estimators.LogisticRegression(**options))
     level = 1 / (LONG(C) * data.total)

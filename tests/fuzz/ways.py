@@ -278,7 +278,8 @@ def at_the_top(instance: Instance, rng, options) -> Iterator[Found]:
         numbers = instance.numbers | {"lam": factor * top}
         here = replace(instance, numbers=numbers)
         for found in each(here, pl.solve(here.build(), tol=instance.tol, **options)):
-            found.zero = factor > 1 and bool((found.plain.t + found.plain.l1 > 0).all())
+            weights = found.plain.t, found.plain.l1  # of groups or columns, and of columns
+            found.zero = factor > 1 and any(bool(np.all(w > 0)) for w in weights)
             yield found
 
 

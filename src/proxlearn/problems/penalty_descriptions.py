@@ -227,7 +227,9 @@ class Grouped:
         numbers = self.numbers(len(c))
         level = np.ascontiguousarray(_row(numbers["level"], i))
         l1 = np.ascontiguousarray(_row(numbers["l1"], i)) if "l1" in numbers else np.zeros(len(c))
-        return float(self.layout.compiled(len(c), (l1, level)).largest_scale(c))
+        return float(
+            self.layout.compiled(len(c), (l1, level)).largest_scale(np.ascontiguousarray(c))
+        )
 
     def term(self) -> "Penalty":
         """The same as an object of PyTorch."""
