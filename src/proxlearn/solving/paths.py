@@ -17,6 +17,9 @@ from proxlearn.solving.solver import in_core
 if TYPE_CHECKING:
     from proxlearn.methods.optimizers import Optimizer
 
+ROUNDED_UP = 1 + 8 * float(np.finfo(np.float64).eps)
+"""Factor of the first value of a path above `lam_max`, whose last bits are rounding."""
+
 
 def path(
     problem: Problem,
@@ -141,10 +144,8 @@ def _values(problem: Problem, lams: Any, n_lams: int, eps: float) -> npt.NDArray
     if not 0 < eps <= 1:
         raise InputError(f"eps is {eps}; expected a number in (0, 1], such as 1e-3")
     # Data that no column explains have lam_max = 0, and a penalty must be positive.
-    top = np.maximum(_lam_max(problem), np.finfo(precision).resolution)
-    top = top * (
-        1 + 8 * np.finfo(np.float64).eps
-    )  # rounding must not make a coordinate larger than 0
+    # The first value is rounded up, so that no coordinate is above 0 by rounding alone.
+    top = np.maximum(_lam_max(problem) * ROUNDED_UP, np.finfo(precision).resolution)
     powers = np.linspace(0, 1, int(n_lams))
     return (top * eps ** powers[:, None]).astype(precision)
 
