@@ -181,3 +181,36 @@ def test_gradients_in_any_layout_have_a_dual_scale():
     r = pl.sparse_group_lasso(A, np.stack([y, -y, 2 * y]), 0.5, GROUPS, 0.3).r
     g = torch.from_numpy(np.random.default_rng(1).standard_normal((N, 3))).T
     torch.testing.assert_close(r.dual_scale(g), r.dual_scale(g.contiguous()), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("layout", ["C", "Fortran", "float32"])
+@pytest.mark.parametrize("scattered", [True, False])
+def test_sweeps_over_groups_agree_with_the_model(layout, scattered):
+    """Dense columns are swept with the residual, sparse ones are minimised by the model."""
+    rng = np.random.default_rng(7)
+    A, b = rng.standard_normal((60, 200)), rng.standard_normal(60)
+    A[:, 1::2] += 0.7 * A[:, ::2]
+    groups = np.repeat(np.arange(30), rng.integers(1, 13, 30))
+    groups = np.append(groups, np.full(200, 30))[:200]  # the last group has 40 columns or so
+    if scattered:
+        groups = rng.permutation(groups)
+    weights = rng.uniform(0.5, 2.0, groups.max() + 1)
+    weights[3] = 0.0
+    A = LAYOUTS[layout](A)
+    single = layout == "float32"
+    b = b.astype(np.float32).astype(float)
+    sparse = scipy.sparse.csc_array(A.astype(float))
+    lam = 0.02 * float(lam_max(pl.group_lasso(sparse, b, 1.0, groups, weights=weights))[0])
+    swept, modelled = (
+        pl.solve(
+            pl.group_lasso(each, b, lam, groups, weights=weights), tol=1e-6 if single else 1e-9
+        )
+        for each in (A, sparse)
+    )
+    assert swept.solved and modelled.solved
+    assert swept.engine == "core"
+    gaps = float(swept.gap[0] + modelled.gap[0])
+    assert abs(swept.objective[0] - modelled.objective[0]) <= gaps
+    if not single:
+        again = pl.solve(pl.group_lasso(A, b, lam, groups, weights=weights), tol=1e-9)
+        np.testing.assert_array_equal(again.x, swept.x)

@@ -3,7 +3,7 @@
 # A sweep over the model of k columns costs k^2 multiplications, one over the columns themselves as
 # many as they have entries. Where large working sets have short columns, the dense model is never built:
 # each block is minimised with the residual at hand, and the iterates are extrapolated. A kind of data
-# and penalty brings its sweep (row_descent.pxi).
+# and penalty brings its sweep (row_descent.pxi, group_descent.pxi).
 
 cdef enum:
     # Differences of iterates that an extrapolation combines. With 5, as in celer and skglm, the multi-task rows 200 x 1000

@@ -19,13 +19,18 @@ cdef class Groups(Penalty):
     cdef Py_ssize_t *group_of  # (n,)
     cdef bint sparse  # True where some l1_j > 0
     cdef Py_ssize_t tasks  # more than 1 where the groups are the rows of a matrix with so many columns
+    cdef Py_ssize_t widest  # the size of the largest group
     cdef object layout
 
     def __cinit__(self, const Py_ssize_t[::1] starts, const Py_ssize_t[::1] members, const Py_ssize_t[::1] group_of, l1, level, Py_ssize_t tasks=1):
+        cdef Py_ssize_t g
         self.layout, self.tasks = [starts, members, group_of], tasks
         self.starts, self.members = <Py_ssize_t *> &starts[0], <Py_ssize_t *> &members[0]
         self.group_of = <Py_ssize_t *> &group_of[0]
         self.n, self.blocks, self.homogeneous = len(members), len(starts) - 1, True
+        self.widest = 0
+        for g in range(self.blocks):
+            self.widest = max(self.widest, self.starts[g + 1] - self.starts[g])
         self.filled = <double *> resized(NULL, 2 * (self.n + self.blocks), sizeof(double))
         self.set(l1, level)
 
@@ -55,6 +60,9 @@ cdef class Groups(Penalty):
 
     cdef Model model(self):
         return RowModel(self.tasks) if self.tasks > 1 else GroupModel()
+
+    cdef Descent descent(self):
+        return RowDescent() if self.tasks > 1 else GroupDescent()
 
     cdef bint is_free(self, Py_ssize_t j) noexcept nogil:
         return self.l1[j] == 0.0 and self.level[self.group_of[j]] == 0.0

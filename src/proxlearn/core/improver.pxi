@@ -32,7 +32,7 @@ cdef class Improver(Certified):
     cdef double radius      # how far the next step may move a prediction
     cdef double part        # of the way to the model's minimiser that the last line search went
     cdef double damping     # the least curvature of a sample in a model, as a part of the largest one
-    cdef RowDescent row_descent
+    cdef Descent block_descent
     cdef SparseDescent sparse_descent
     cdef bint growing       # True where many columns joined last, so that the next ones will, too
     cdef Py_ssize_t stuck   # working sets in a row whose sweeps ended before their target
@@ -40,7 +40,7 @@ cdef class Improver(Certified):
     cdef bint formed        # True where the model's Hessian is that of the live positions
 
     def __cinit__(self, *args, **kwargs):
-        self.row_descent, self.sparse_descent = RowDescent(), SparseDescent()
+        self.block_descent, self.sparse_descent = self.r.descent(), SparseDescent()
         if not self.f.quadratic:
             self.bend = <double *> resized(NULL, self.m, sizeof(double))
 
@@ -134,9 +134,9 @@ cdef class Improver(Certified):
     cdef bint sweeps_pay(self) noexcept nogil:
         """True where sweeps over the columns of the working set cost less than a model of them."""
         cdef double k = self.A.k, entries = self.A.working_entries()
-        if self.A.tasks > 1:
-            return self.row_descent.pays(self.A, self.r, self.f)
-        if self.sparse_descent.failed or not self.one_output or not self.r.is_separable():
+        if not self.r.is_separable():
+            return self.block_descent.pays(self.A, self.r, self.f)
+        if self.sparse_descent.failed or not self.one_output:
             return False
         if self.f.quadratic:
             return k * k > PAYS * entries
@@ -146,8 +146,8 @@ cdef class Improver(Certified):
         """Minimise over the working set by sweeps over its columns; of a loss that is not quadratic, its model."""
         cdef Py_ssize_t p
         cdef double *s = self.f.s
-        if self.A.tasks > 1:
-            self.row_descent.run(self.A, self.r, self.f, self.v, self.z, target, INFINITY, until)
+        if not self.r.is_separable():
+            self.block_descent.run(self.A, self.r, self.f, self.v, self.z, target, INFINITY, until)
             return 0
         for p in range(self.A.k):
             self.live[p] = p

@@ -14,7 +14,7 @@ from libc.string cimport memcpy, memmove, memset
 from posix.stdlib cimport posix_memalign
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 from scipy.linalg.cython_blas cimport dgemm, dgemv, dsyrk, dtrsv
-from scipy.linalg.cython_lapack cimport dpotrf, dpotri, dpotrs, dsterf
+from scipy.linalg.cython_lapack cimport dpotrf, dpotri, dpotrs, dsterf, dsyev
 
 
 cnp.import_array()
@@ -95,9 +95,11 @@ include "active_set.pxi"
 include "descent.pxi"
 include "sparse_descent.pxi"
 include "groups.pxi"
+include "residual_descent.pxi"
 include "row_descent.pxi"
 include "block_model.pxi"
 include "group_blocks.pxi"
+include "group_descent.pxi"
 include "group_model.pxi"
 include "row_model.pxi"
 include "point.pxi"

@@ -6,6 +6,7 @@
 # solves its problem on the working set.
 
 cdef class Model
+cdef class Descent
 
 
 cdef class Penalty:
@@ -42,6 +43,10 @@ cdef class Penalty:
     cdef Model model(self):
         """A model for this penalty."""
         raise NotImplementedError
+
+    cdef Descent descent(self):
+        """Sweeps over the columns of blocks, in place of a model; asked of an r that is not separable."""
+        return Descent()
 
     cdef void project(self, double *x) noexcept nogil:
         """Move x to the nearest point at which r is finite."""

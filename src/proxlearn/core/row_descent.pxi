@@ -3,40 +3,19 @@
 # On wide data the working set has more columns than there are samples, and then the residuals of all
 # tasks are shorter than the rows of the model. They stay in the cache nearest to the processor.
 
-cdef extern from "residual_rows.h" nogil:
-    void row_products(const double *a, const double *R, long ld, long m, long tasks, double *g) noexcept
-    void all_row_products(const double *A, long ld, long n, const double *R, long m, long tasks, double *c) noexcept
-    void prefetch_column(const double *a, long m) noexcept
-    void subtract_row(const double *a, double *R, long ld, long m, long tasks, const double *d) noexcept
-
-cdef enum:
-    LINE = 8  # Numbers in a line of the cache.
-
-
 # Columns for each sample from which sweeps over the residuals take less time than over the model. Multi-task problems
 # with 10 targets at 0.02 lambda_max (benchmarks/everyday.py, 2026-11-18): 200 x 1000 21 ms instead of 78, 168 x 2905 44
 # instead of 88; 500 x 300 with 0.5 here takes 8.1 ms instead of 5.8.
 cdef double ROW_PAYS = 1.0
 
 
-cdef Py_ssize_t to_line(double *start) noexcept nogil:
-    """Numbers between an address and the next line of the cache."""
-    cdef size_t past = (<size_t> start // sizeof(double)) % LINE
-    return (LINE - past) % LINE
-
-
 @cython.final
-cdef class RowDescent(Descent):
-    """Sweeps over the rows W_i (T,) with a level each; the residuals are kept for each iterate."""
+cdef class RowDescent(ResidualDescent):
+    """Sweeps over the rows W_i (T,) with a level each."""
 
-    cdef double *kept_room
-    cdef double *R           # (T, ld): the residuals; each begins where a line of the cache does
-    cdef double *past        # (HISTORY + 1, T, ld): those of the iterates
     cdef double *products    # (2, T)
-    cdef Py_ssize_t ld, size # size is T ld
 
     def __dealloc__(self):
-        free(self.kept_room)
         free(self.products)
 
     cdef bint pays(self, Data A, Penalty r, Loss f) noexcept nogil:
@@ -44,14 +23,8 @@ cdef class RowDescent(Descent):
         return not self.failed and f.unit_weights and A.k >= ROW_PAYS * A.m and (<Tasks> A).inner.has_dense_columns()
 
     cdef int prepare(self, Data A, Penalty r, Loss f) except -1 nogil:
-        Descent.prepare(self, A, r, f)
-        if self.size == 0:
-            self.ld = (A.m // A.tasks + LINE - 1) // LINE * LINE
-            self.size = self.ld * A.tasks
-            self.kept_room = <double *> resized(NULL, (HISTORY + 2) * self.size + LINE, sizeof(double))
-            memset(self.kept_room, 0, ((HISTORY + 2) * self.size + LINE) * sizeof(double))
-            self.R = self.kept_room + to_line(self.kept_room)
-            self.past = self.R + self.size
+        ResidualDescent.prepare(self, A, r, f)
+        if self.products == NULL:
             self.products = <double *> resized(NULL, 2 * A.tasks, sizeof(double))
         self.measure(<Dense> (<Tasks> A).inner)
         return 0
@@ -111,28 +84,3 @@ cdef class RowDescent(Descent):
                 w[t] = e
             subtract_row(A.column(b), self.R, self.ld, A.m, T, d)
         return worst
-
-    cdef int settle(self, Data A, Loss f, double *v, double *z) except -1 nogil:
-        cdef Py_ssize_t t, m = A.m // A.tasks
-        Descent.settle(self, A, f, v, z)
-        for t in range(A.tasks):
-            memcpy(self.R + t * self.ld, f.u + t * m, m * sizeof(double))
-        return 0
-
-    cdef void remember(self, Py_ssize_t place, Data A, double *v) noexcept nogil:
-        Descent.remember(self, place, A, v)
-        memcpy(self.past + place * self.size, self.R, self.size * sizeof(double))
-
-    cdef int extrapolate(self, Data A, Penalty r, Loss f, double *v, double *z) except -1 nogil:
-        """As for sparse columns; the residual of a combination of iterates is that of their residuals."""
-        cdef Py_ssize_t a
-        cdef double here = 0.5 * dot(self.R, self.R, self.size) + r.value(A.index, v, A.k)
-        if not self.mix(A.k):
-            return 0
-        memset(self.past, 0, self.size * sizeof(double))
-        for a in range(HISTORY):
-            axpy(self.weight[a], self.past + (a + 1) * self.size, self.past, self.size)
-        if 0.5 * dot(self.past, self.past, self.size) + r.value(A.index, self.mixed, A.k) < here:
-            memcpy(v, self.mixed, A.k * sizeof(double))
-            memcpy(self.R, self.past, self.size * sizeof(double))
-        return 0
