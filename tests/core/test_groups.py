@@ -207,7 +207,8 @@ def test_sweeps_over_groups_agree_with_the_model(layout, scattered):
         )
         for each in (A, sparse)
     )
-    assert swept.solved and modelled.solved
+    assert swept.solved
+    assert modelled.solved
     assert swept.engine == "core"
     gaps = float(swept.gap[0] + modelled.gap[0])
     assert abs(swept.objective[0] - modelled.objective[0]) <= gaps
