@@ -41,10 +41,10 @@ def deblur(
         bool, typer.Option("--force", help="Write to --out even if that is the input.")
     ] = False,
 ) -> int:
-    """Sharpen a blurred picture: find one that is sparse in wavelets and, blurred, fits the given one.
+    """Sharpen a blurred picture: find one that is sparse in wavelets and whose blur fits.
 
-    Each colour is a problem of its own. The kind and the width of the blur have to be known or guessed;
-    a width that is too large shows as ripples at edges.
+    Each colour is a problem of its own. The kind and the width of the blur have to be known or
+    guessed; a width that is too large shows as ripples at edges.
     """
     _check(picture, out, blur, basis, optimizer, lam, tol, max_iter, force)
     from proxlearn import imaging

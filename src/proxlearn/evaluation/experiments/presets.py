@@ -1,10 +1,10 @@
 """The conventions of the paper's authors in one object, and the corrected ones beside them.
 
 `PUBLISHED` trains and runs the methods as the authors' public code does, also where that code
-differs from the paper or from what is right. `CORRECTED` has the right step and the settings that we advise.
-The experiments use both; nothing else in the package uses either. `CONVENTIONS` says of every
-convention what it is, why we take it over, and where the authors' code (xhchrn/MS4L2O on GitHub)
-has it.
+differs from the paper or from what is right. `CORRECTED` has the right step and the settings that
+we advise. The experiments use both; nothing else in the package uses either. `CONVENTIONS` says of
+every convention what it is, why we take it over, and where the authors' code (xhchrn/MS4L2O on
+GitHub) has it.
 """
 
 from collections.abc import Mapping
