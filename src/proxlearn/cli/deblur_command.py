@@ -29,7 +29,7 @@ def deblur(
     ] = 2.0,
     angle: Annotated[float, typer.Option(help="Direction of the motion in degrees.")] = 0.0,
     lam: Annotated[
-        float | None, typer.Option(help="Weight of the penalty (from the picture's noise).")
+        float | None, typer.Option(help="Weight of the penalty; by default a tenth of the noise.")
     ] = None,
     basis: Annotated[str, typer.Option(help="Wavelet: haar, db2, ..., db8.")] = "db4",
     optimizer: Annotated[str, typer.Option(help="auto, or a method such as fista-restart.")] = (
