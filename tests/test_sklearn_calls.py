@@ -157,3 +157,13 @@ def test_the_last_fit_may_have_other_columns_or_tasks(data):
         (LogisticRegression(warm_start=True), y > 0),
     ):
         assert model.fit(X, target).fit(X[:, :3], target).coef_.shape[-1] == 3
+
+
+def test_masks_of_folds_have_the_length_of_the_data(data):
+    X, y = data
+    held_out = np.arange(60) < 20
+    model = LassoCV(alphas=3, cv=[(~held_out, held_out)]).fit(X, y)
+    expected = LassoCV(alphas=3, cv=[(np.arange(20, 60), np.arange(20))]).fit(X, y)
+    np.testing.assert_array_equal(model.mse_path_, expected.mse_path_)
+    with pytest.raises(InputError, match=r"a mask of shape \(59,\); expected \(60,\)"):
+        LassoCV(cv=[(~held_out[:-1], held_out[:-1])]).fit(X, y)
