@@ -167,3 +167,21 @@ def test_masks_of_folds_have_the_length_of_the_data(data):
     np.testing.assert_array_equal(model.mse_path_, expected.mse_path_)
     with pytest.raises(InputError, match=r"a mask of shape \(59,\); expected \(60,\)"):
         LassoCV(cv=[(~held_out[:-1], held_out[:-1])]).fit(X, y)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("alpha", [0.0, 1e-4, 10.0])
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+def test_huber_from_a_joint_newton_step_is_huber_by_scales(
+    rng, monkeypatch, fit_intercept, alpha, offset
+):
+    X = rng.standard_normal((200, 12)) + offset * fit_intercept
+    y = X[:, 0] - X[:, 1] + rng.standard_t(1.5, 200) + offset
+    w = rng.integers(0, 3, 200).astype(float)
+    options = {"alpha": alpha, "fit_intercept": fit_intercept, "tol": 1e-9}
+    made = HuberRegressor(**options).fit(X, y, w)
+    monkeypatch.setattr("proxlearn.sklearn.huber_regressor.joint_start", lambda *_: None)
+    slow = HuberRegressor(**options).fit(X, y, w)
+    assert made.n_iter_ < slow.n_iter_
+    np.testing.assert_allclose(made.scale_, slow.scale_, rtol=1e-7)
+    np.testing.assert_allclose(made.coef_, slow.coef_, atol=1e-6)

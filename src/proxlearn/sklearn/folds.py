@@ -31,7 +31,8 @@ def _indices(rows: Any, m: int) -> Indices:
     """The numbers of samples that a splitter gives, or those of a mask."""
     rows = np.asarray(rows)
     if rows.dtype != bool:
-        return rows
+        numbers: Indices = rows
+        return numbers
     if rows.shape != (m,):
         raise InputError(f"a fold of cv is a mask of shape {rows.shape}; expected ({m},)")
     return np.flatnonzero(rows)
