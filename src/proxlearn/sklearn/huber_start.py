@@ -20,7 +20,7 @@ from proxlearn.sklearn.fitting import Array
 MOST_STEPS = 30
 """Newton steps at most.
 
-Of 216 simulated fits from 120 x 100 to 2000 x 100, 180 took 19 or fewer, 6 in the median. The others
+Of 216 simulated fits from 120 x 100 to 2000 x 100, 180 took at most 19, 6 in the median. The others
 were nearly exact fits, or had no penalty and correlated columns, and were left to the scales.
 """
 
