@@ -13,6 +13,12 @@ Sizes = Annotated[
 ]
 Tol = Annotated[float, typer.Option(help="Certified relative gap to reach.")]
 MaxIter = Annotated[int, typer.Option(help="Most iterations.")]
+L1Ratio = Annotated[
+    float | None, typer.Option(help="Share of l1 in the sparse-group penalty; 0.5 by default.")
+]
+Classes = Annotated[
+    int | None, typer.Option(help="Number of classes; by default one more than the largest label.")
+]
 Dtype = Annotated[str | None, typer.Option(help="float32 or float64; by default that of A.")]
 Optimizer = Annotated[
     str,
