@@ -10,7 +10,7 @@ from torch import Tensor
 from proxlearn.errors import InputError
 from proxlearn.problems.lanczos import lanczos_norm
 from proxlearn.problems.operators import Operator
-from proxlearn.problems.transform import nonnegative_norm
+from proxlearn.problems.transform import Grid, nonnegative_norm
 
 
 class Composed(Operator):
@@ -108,6 +108,12 @@ class Product(Composed):
         for A in self.operators:
             r = A.adjoint(r)
         return r
+
+    @property
+    def grid(self) -> Grid | None:
+        """The size of the pictures that the product applies to, where its last factor knows it."""
+        known: Grid | None = getattr(self.operators[-1], "grid", None)
+        return known
 
     @property
     def has_implicit_residual(self) -> bool:
