@@ -10,7 +10,7 @@ from torch import Tensor
 from proxlearn.errors import InputError
 from proxlearn.problems.lanczos import lanczos_norm
 from proxlearn.problems.operators import Operator
-from proxlearn.problems.transform import Grid, nonnegative_norm
+from proxlearn.problems.transform import nonnegative_norm
 
 
 class Composed(Operator):
@@ -85,6 +85,7 @@ class Product(Composed):
                     "as many columns of the left one as rows of the right one"
                 )
         self.shape = (self.operators[0].shape[0], self.operators[-1].shape[1])
+        self.grid = self.operators[-1].grid  # of the pictures that the product is applied to
 
     @cached_property
     def _norm(self) -> Tensor:
@@ -108,12 +109,6 @@ class Product(Composed):
         for A in self.operators:
             r = A.adjoint(r)
         return r
-
-    @property
-    def grid(self) -> Grid | None:
-        """The size of the pictures that the product applies to, where its last factor knows it."""
-        known: Grid | None = getattr(self.operators[-1], "grid", None)
-        return known
 
     @property
     def has_implicit_residual(self) -> bool:
