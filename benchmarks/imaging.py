@@ -9,9 +9,13 @@
 The photographs are the test pictures of BSDS500 (PROXLEARN_DATA or ../shared/data), which no
 training has seen, one for each seed. Every instance is solved alone, in float64, by the loop
 without polish, to a certified relative gap of each level in turn; learned rules run with their
-safeguard. Times are processor times of whole solves, certificates included. Finished rows are read
-from the file, so that a run that was ended goes on where it stopped.
+safeguard. What is counted are gradients, a product with each of A and A^T: one an iteration, and
+one a step of a repair of the dual point (`proxlearn.solving.dual_repair`). Times are processor
+times of whole solves, certificates included. Finished rows are read from the file, so that a run
+that was ended goes on where it stopped.
 
+`fista-scaled` is FISTA with restart whose dual points are scaled only, and not repaired, which is
+how certificates are made elsewhere. The ratios are to FISTA with repairs, the last two to it.
 `untrained` is the learned rule as it is before its training: Douglas-Rachford with a step by a
 formula, and behind projections a step for each band of wavelets. `--harder` has wider blurs, fewer
 samples and drawn pictures than the trainings. `cost` is the time of an iteration without safeguard
@@ -30,6 +34,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 from imaging_peers import follow
@@ -38,10 +43,11 @@ from torch import Tensor
 import proxlearn as pl
 from proxlearn.imaging import total_variation
 from proxlearn.methods.checkpoint import Learned, build
+from proxlearn.solving import dual_repair
 from proxlearn.training import families
 
 LEVELS = (1e-2, 1e-3, 1e-4)
-OURS, THEIRS = "auto", "fista-restart"
+OURS, THEIRS, SCALED = "auto", "fista-restart", "fista-scaled"
 MOST = 2000
 """Iterations after which a method is given up."""
 MOST_VARIED = 5000
@@ -94,7 +100,7 @@ class Instance:
     def optimizer(self, name: str) -> Any:
         """The optimizer of a name, for which a file of weights will do."""
         if name != "untrained":
-            return name
+            return THEIRS if name == SCALED else name
         kind = "banded" if self.name.startswith("tomography") else "splitting"
         return Learned(build({"kind": kind}))
 
@@ -144,7 +150,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--families", default="", help="some of them, with commas")
     parser.add_argument("--basis", default="db4")
-    parser.add_argument("--optimizers", default=f"{OURS},untrained,{THEIRS}")
+    parser.add_argument("--optimizers", default=f"{OURS},untrained,{THEIRS},{SCALED}")
     parser.add_argument("--levels", type=float, nargs="+", default=LEVELS)
     parser.add_argument("--harder", action="store_true")
     parser.add_argument("--rows", type=Path, help="a file of results, which is gone on with")
@@ -154,7 +160,7 @@ def parsed() -> argparse.Namespace:
 
 
 def gaps(instances: list[Instance], options: argparse.Namespace, rows: Rows) -> Iterable[str]:
-    """Iterations to each certified gap, and those to 1e-3 and their time relative to FISTA's."""
+    """Gradients to each certified gap, and those to 1e-3 and their time relative to FISTA's."""
     found: dict[str, dict[float, list[dict[str, Any]]]] = {}
     for name in options.optimizers.split(","):
         for i in instances:
@@ -169,34 +175,40 @@ def gaps(instances: list[Instance], options: argparse.Namespace, rows: Rows) -> 
                 )  # fmt: skip
                 found.setdefault(name, {}).setdefault(eps, []).append(row)
                 if not row["solved"]:  # nor will it be to a smaller gap
-                    failed = {k: row[k] for k in ("iterations", "seconds", "solved")}
-    theirs = found.get(THEIRS, {}).get(LEVELS[1])
+                    failed = {k: row[k] for k in ("gradients", "seconds", "solved")}
     for name, levels in found.items():
         counts = [
-            middle([r["iterations"] for r in levels[eps]]) if eps in levels else ""
-            for eps in LEVELS
+            middle([r["gradients"] for r in levels[eps]]) if eps in levels else "" for eps in LEVELS
         ]
         cells = [instances[0].name, str(instances[0].size), Path(name).stem, *counts]
-        if theirs is not None and name != THEIRS:
-            ours = levels[LEVELS[1]]
-            steps = [a["iterations"] / b["iterations"] for a, b in zip(ours, theirs, strict=True)]
-            times = [a["seconds"] / b["seconds"] for a, b in zip(ours, theirs, strict=True)]
-            failed = any(not r["solved"] for r in ours)
-            cells += [f"{statistics.median(steps):.2f}", "none" if failed else f"{max(steps):.2f}"]
-            cells += [f"{statistics.median(times):.2f}"]
-        else:
-            cells += [""] * 3
-        yield f"| {' | '.join(cells)} |"
+        ours = levels.get(LEVELS[1])
+        steps, worst, times = ratios(ours, found.get(THEIRS, {}).get(LEVELS[1]))
+        cells += [steps, worst, times] if name not in (THEIRS, SCALED) else [""] * 3
+        steps, _, times = ratios(ours, found.get(SCALED, {}).get(LEVELS[1]))
+        yield f"| {' | '.join([*cells, *([steps, times] if name != SCALED else [''] * 2)])} |"
+
+
+def ratios(ours: list[dict[str, Any]] | None, theirs: list[dict[str, Any]] | None) -> list[str]:
+    """Gradients relative to theirs, the median and the largest, and the median of the times."""
+    if ours is None or theirs is None:
+        return [""] * 3
+    pairs = list(zip(ours, theirs, strict=True))
+    steps = [a["gradients"] / b["gradients"] for a, b in pairs]
+    times = [a["seconds"] / b["seconds"] for a, b in pairs]
+    worst = f"{max(steps):.2f}" if all(a["solved"] for a in ours) else "none"
+    return [f"{statistics.median(steps):.2f}", worst, f"{statistics.median(times):.2f}"]
 
 
 def solved(instance: Instance, name: str, eps: float) -> dict[str, Any]:
     """A solve to a certified relative gap, at most `MOST` iterations."""
-    problem = instance.problem()
-    began = time.process_time()
-    solution = pl.solve(problem, instance.optimizer(name), tol=eps, max_iter=MOST, polish=False)
-    seconds = time.process_time() - began
-    count = int(solution.iterations[0])
-    return {"iterations": count, "seconds": seconds, "solved": solution.solved}
+    problem, optimizer = instance.problem(), instance.optimizer(name)
+    first = 0.0 if name == SCALED else dual_repair.FIRST
+    with mock.patch.object(dual_repair, "FIRST", first):
+        began = time.process_time()
+        solution = pl.solve(problem, optimizer, tol=eps, max_iter=MOST, polish=False)
+        seconds = time.process_time() - began
+    count = int(solution.grad_evals[0])
+    return {"gradients": count, "seconds": seconds, "solved": solution.solved}
 
 
 def middle(counts: list[int]) -> str:
@@ -292,9 +304,9 @@ PARTS = {
     "gaps": (
         gaps,
         (
-            "| family | size | method | to 1e-2 | to 1e-3 | to 1e-4 | iterations, ratio | worst | "
-            "time, ratio |",
-            "|---|---|---|---|---|---|---|---|---|",
+            "| family | size | method | to 1e-2 | to 1e-3 | to 1e-4 | gradients, ratio | worst | "
+            "time, ratio | gradients, to scaled | time, to scaled |",
+            "|---|---|---|---|---|---|---|---|---|---|---|",
         ),
     ),
     "cost": (

@@ -7,7 +7,16 @@ import torch
 import proxlearn as pl
 from imaging.picture_operators import mask, matrix, normal
 from proxlearn.errors import InputError
-from proxlearn.imaging import Blur, Fourier, Mask, Wavelet, gaussian_kernel, open_blur, projection
+from proxlearn.imaging import (
+    Blur,
+    Fourier,
+    Mask,
+    Products,
+    Wavelet,
+    gaussian_kernel,
+    open_blur,
+    projection,
+)
 
 
 def square(side=16):
@@ -113,6 +122,31 @@ def test_an_unknown_boundary():
     assert (seen - truth[3:13, 3:13]).abs().max() < 0.2
 
 
+def test_a_product_knows_the_size_of_the_pictures():
+    A, grid = open_blur(gaussian_kernel(1.0), (10, 10))
+    solution = pl.solve(pl.sparse_recovery(A, torch.zeros(256), 1.0, basis="haar"))
+    assert solution.image.shape == grid
+
+
+def test_a_convolution_of_torch():
+    kernel = gaussian_kernel(1.0)
+    side, reach = 16, kernel.shape[0] // 2
+
+    def blurred(x):
+        pictures = torch.nn.functional.pad(
+            x.reshape(-1, 1, side, side), 4 * [reach], mode="circular"
+        )
+        return torch.nn.functional.conv2d(pictures, kernel.to(x)[None, None]).reshape(x.shape)
+
+    own, ours = Products(blurred, blurred, (256, 256)), Blur(kernel, (side, side))
+    b = ours.forward(square().reshape(1, -1))[0]
+    problems = (
+        pl.sparse_recovery(A, b, 0.01, basis="haar", shape=(side, side)) for A in (own, ours)
+    )
+    images = [pl.solve(p, tol=1e-6, max_iter=2000).image for p in problems]
+    assert (images[0] - images[1]).abs().max() < 1e-2
+
+
 A8 = Blur(gaussian_kernel(1.0), (8, 8))
 WRONG = {
     "unknown basis 'db99'": lambda: pl.sparse_recovery(A8, np.ones(64), 1, basis="db99"),
@@ -134,6 +168,9 @@ WRONG = {
         A8, np.ones(64), 1, basis=Wavelet((8, 8), copies=2)
     ),
     "operator is of type int": lambda: pl.sparse_recovery(3, np.ones(64), 1),
+    "rmatvec is not the adjoint": lambda: pl.sparse_recovery(
+        Products(lambda x: x, lambda r: 2 * r, (64, 64)), np.ones(64), 1
+    ),
     "pictures of 16 x 16 pixels do not fit": lambda: pl.sparse_recovery(
         A8, np.ones(64), 1, basis=Wavelet((16, 16))
     ),

@@ -82,12 +82,15 @@ def as_operator(name: str, value: Any) -> Operator:
     trained through it. Any other object gets NumPy vectors one after the other: it can be solved
     with, and a training says that it needs tensors.
     """
+    if isinstance(value, Products):
+        check_adjoint(name, value)
     if isinstance(value, Operator):
         return value
     if not hasattr(value, "matvec") or not hasattr(value, "rmatvec"):
         raise InputError(
             f"{name} is of type {type(value).__name__}; expected an operator of proxlearn.imaging, "
-            "or an object with matvec, rmatvec and shape"
+            "an object with matvec, rmatvec and shape, or Products(matvec, rmatvec, shape) of two "
+            "functions of tensors"
         )
     if len(getattr(value, "shape", ())) != 2:
         raise InputError(f"{name} has matvec and rmatvec but no shape (m, n); give it one")

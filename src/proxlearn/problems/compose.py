@@ -85,6 +85,7 @@ class Product(Composed):
                     "as many columns of the left one as rows of the right one"
                 )
         self.shape = (self.operators[0].shape[0], self.operators[-1].shape[1])
+        self.grid = self.operators[-1].grid  # of the pictures that the product is applied to
 
     @cached_property
     def _norm(self) -> Tensor:

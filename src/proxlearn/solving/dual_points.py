@@ -46,7 +46,7 @@ class DualAverage:
         """The lower bound on F* that the mean proves, (b,)."""
         assert self.u is not None
         assert self.g is not None
-        return _bound(problem, self.u, self.g)
+        return bound_of(problem, self.u, self.g)
 
     def select(self, local: Tensor) -> None:
         """Keep the instances `local` alone."""
@@ -65,6 +65,12 @@ class BestDual:
         like = problem.f.like
         self.bound = like.new_full((problem.batch,), -torch.inf)
         self.u = like.new_zeros(problem.batch, 1)
+
+    def offer_some(self, local: Tensor, bound: Tensor, u: Tensor) -> None:
+        """Keep those of the points u of the instances `local` whose bounds are larger."""
+        all_bounds = torch.full_like(self.bound, -torch.inf).index_put((local,), bound)
+        all_points = u.new_zeros(len(self.bound), u.shape[1]).index_put((local,), u)
+        self.offer(all_bounds, all_points)
 
     def offer(self, bound: Tensor, u: Tensor | None) -> None:
         """Keep the points u (b, m) whose bounds (b,) are larger."""
@@ -105,10 +111,10 @@ def exact_bound(problem: Problem, dual: Tensor) -> Tensor:
     """
     exact = problem.to(torch.float64)
     u = dual.double()
-    bound = _bound(exact, u, exact.f.A.adjoint(u))  # type: ignore[attr-defined]
+    bound = bound_of(exact, u, exact.f.A.adjoint(u))  # type: ignore[attr-defined]
     return torch.where(bound.isnan(), -torch.inf, bound)
 
 
-def _bound(problem: Problem, u: Tensor, g: Tensor) -> Tensor:
+def bound_of(problem: Problem, u: Tensor, g: Tensor) -> Tensor:
     """The lower bound on F* of dual points u (B, m) with g = A^T u, (B,)."""
     return problem.lower_bound(Evaluation(g, u.new_zeros(len(u)), g, u))

@@ -17,6 +17,7 @@ from proxlearn.problems.powers import times_power
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.tensors import start_point
 from proxlearn.solving.dual_points import MEAN_EVERY, BestDual, DualAverage, averages
+from proxlearn.solving.dual_repair import DualRepair, better_of
 from proxlearn.solving.loop_methods import automatic_name, check_layers, is_learned
 from proxlearn.solving.safeguard import Safeguarded, SafeState, looks
 from proxlearn.solving.solution import History, Solution, Status
@@ -117,6 +118,7 @@ class _Run:
         self.lower = torch.full((B,), -torch.inf, dtype=torch.float64, device=device)
         self.averages = averages(problem)
         self.mean, self.best_dual = DualAverage(), BestDual(problem)
+        self.repairs = DualRepair(x0, B)
         self.gradient = int(not problem.f.gradients_are_free)
         # Losses of A x with a penalty like l1 have a duality gap, which alone may end their solve.
         self.gapless = problem.f.as_glm() is None or problem.r.level() is None
@@ -153,7 +155,7 @@ class _Run:
         if due:
             lower = self._lower()
             if self.averages:
-                lower = self._averaged(lower)
+                lower = self._repaired(upper, self._averaged(lower))
             self._end(self._verified(self._claimed(upper, lower) & ~self.ended), Status.SOLVED)
         self._record()
         if bool(self.ended.any()):
@@ -200,6 +202,26 @@ class _Run:
         self.lower[self.index] = torch.maximum(self.lower[self.index], bound)
         return torch.maximum(lower, bound)
 
+    def _repaired(self, upper: Tensor, lower: Tensor) -> Tensor:
+        """The lower bounds, better ones where a repaired dual point has them, see `dual_repair`."""
+        allowed = self.problem.allowed_gap(self.tol, upper)
+        due = self.repairs.due(self.k, upper - lower, allowed) & ~self.ended
+        if self.k % MEAN_EVERY or not bool(due.any()):
+            return lower
+        start = better_of(self.problem, self.state.at, self.mean)
+        due = due & self.repairs.due(self.k, upper - start.bound, allowed)
+        local = due.nonzero()[:, 0]
+        if not len(local):
+            return lower
+        found, steps = self.repairs.repair(self.problem, start, upper, allowed, local)
+        where = self.index[local]
+        self.grad_evals[where] += steps
+        if lower.dtype == torch.float64:
+            self.lower[where] = torch.maximum(self.lower[where], found.bound)
+        else:
+            self.best_dual.offer_some(local, found.bound, found.u)
+        return lower.index_put((local,), torch.maximum(lower[local], found.bound))
+
     def _end(self, those: Tensor, status: Status) -> None:
         for i in self.index[those].tolist():
             self.status[i] = status
@@ -212,6 +234,7 @@ class _Run:
         self.index, self.ended = self.index[local], self.ended[local]
         if len(local):
             self.mean.select(local)
+            self.repairs.select(local)
             self.best_dual.select(local)
             self.problem, self.state = self.problem.select(local), select(self.state, local)
 
