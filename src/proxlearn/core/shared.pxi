@@ -63,6 +63,31 @@ cdef enum:
     UNPROVEN = -1  # The status of a problem that the loop has to solve.
 
 
+cdef int multiply_columns_of(const double *columns, Py_ssize_t tall, Py_ssize_t m, Py_ssize_t n, double *H, Py_ssize_t ld) except -1:
+    """H = A^T A for columns that begin `tall` apart."""
+    cdef double **column = <double **> resized(NULL, n, sizeof(double *))
+    cdef double *room = <double *> resized(NULL, gram_room(m, n), sizeof(double))
+    cdef Py_ssize_t j
+    for j in range(n):
+        column[j] = <double *> columns + j * tall
+    gram_of_columns(column, NULL, m, 0, n, H, ld, room)
+    free(column)
+    free(room)
+    mirror(H, ld, 0, n)
+    return 0
+
+
+def gram_of_rows(const double[:, ::1] columns):
+    """The Gram matrix of the rows of an array, by BLAS where that is faster."""
+    cdef Py_ssize_t n = columns.shape[0], m = columns.shape[1]
+    cdef double[:, ::1] H
+    if n > GRAM_MOST or n == 0 or m == 0:
+        return np.asarray(columns) @ np.asarray(columns).T
+    H = np.empty((n, n))
+    multiply_columns_of(&columns[0, 0], m, m, n, &H[0, 0], n)
+    return np.asarray(H)
+
+
 cdef class SharedProblems:
     """What the problems share, prepared by shared_matrix.py; `solve` takes their right-hand sides.
 

@@ -93,7 +93,7 @@ def prepared(
     if slack:
         columns = np.vstack([columns, np.zeros(columns.shape[1])])
     n, m = columns.shape
-    gram = columns @ columns.T
+    gram = kernel.gram_of_rows(columns)
     nearest = columns.sum(axis=0) * (0.0 if slack else radius / n)
     weight = _sum_weight(gram.diagonal())
     if radius > 0:
