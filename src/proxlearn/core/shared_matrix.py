@@ -20,7 +20,7 @@ Array = npt.NDArray[np.float64]
 LANES = 8
 """Numbers that the core takes at a time; the rows of its arrays are padded to a multiple."""
 PANEL = 16
-"""Columns of A in a panel of the product A^T b, and numbers of float32 that the core takes at a time."""
+"""Columns of A in a panel of A^T b, and numbers of float32 that the core takes at a time."""
 MOST_COLUMNS = 2048
 """Columns up to which the Gram matrix is used: it takes 32 MiB then."""
 MOST_ENTRIES = 2**24
