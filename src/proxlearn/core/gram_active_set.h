@@ -279,12 +279,13 @@ static inline int continue_active_set(const Family *P, State *s, const double *q
     }
 }
 
-/* The same from the beginning. Where the greedy start leads to columns that depend on each other, it begins again without. */
+/* The same from the beginning. Where the greedy start leads to columns that depend on each other, so that some were
+ * barred, it begins again without. */
 static inline int run_active_set(const Family *P, State *s, const double *q, double size, long most_rounds) {
     begin(P, s, q);
     if (P->G != NULL) {
         begin_greedily(P, s, q, size);
-        if (continue_active_set(P, s, q, size, most_rounds)) return 1;
+        if (continue_active_set(P, s, q, size, most_rounds) && s->barred_count == 0) return 1;
         if (s->rounds >= most_rounds) return 0;
         begin(P, s, q);
     }
