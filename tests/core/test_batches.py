@@ -178,3 +178,29 @@ def test_equal_numbers_for_each_problem_are_one_number_for_all():
     np.testing.assert_array_equal(solve_glm(each).x, solve_glm(once).x)
     differing = describe(A, b, "squares", l1=np.arange(1.0, 7.0)[:, None] * np.ones(30))
     assert len(differing.condensed().l1) == 6
+
+
+def test_gaps_count_the_rounding_of_the_gram_matrix():
+    """F is far below b'b/2 here, so that a value from the Gram matrix alone proves little."""
+    random = np.random.default_rng(5)
+    A, x = random.standard_normal((40, 25)), 1e3 * random.standard_normal((30, 25))
+    b, l1 = x @ A.T, 1e-6
+    found = solve_glm(describe(A, b, "squares", l1=l1), limits=Limits(tol=1e-4))
+    assert (found.status == 0).all()
+    F = value(*(a.astype(np.longdouble) for a in (A, b, found.x)), l1=l1)
+    assert (np.abs(F - found.objective) <= found.gap + 1e-12 * F).all()
+    assert (found.gap <= 1e-4 * found.objective + 1e-15 * np.square(b).sum(1)).all()
+
+
+@pytest.mark.parametrize("lower", [-INF, 0.0])
+def test_near_copies_of_columns_do_not_mislead_the_greedy_start(lower):
+    A, b = drawn(40, 12, 50)
+    random = np.random.default_rng(6)
+    A = np.hstack([A, A * (1 + 1e-9 * random.standard_normal(A.shape)), A])
+    found = solve_glm(describe(A, b, "squares", l1=0.01, lower=lower), limits=Limits(tol=1e-8))
+    best = solve_glm(
+        describe(A[:, :12], b, "squares", l1=0.01, lower=lower), limits=Limits(tol=1e-9)
+    )
+    assert (found.status == 0).all()
+    assert (found.objective - found.gap <= best.objective).all()
+    assert (found.objective <= best.objective * (1 + 2e-8)).all()

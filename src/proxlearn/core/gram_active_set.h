@@ -16,6 +16,7 @@
 #define PROXLEARN_GRAM_ACTIVE_SET_H
 
 #include "gram_factor.h"
+#include "greedy_start.h"
 #ifdef __AVX512F__
 #include <immintrin.h>
 #endif
@@ -229,6 +230,7 @@ static inline void begin(const Family *P, State *s, const double *q) {
         for (long j = 0; j < n; j++) s->x[j] = P->radius / n;
         memcpy(s->L, P->factor, n * P->ld * sizeof(double));
         memcpy(s->inverse, P->inverse, n * sizeof(double));
+        invert_blocks(s->L, s->inverse, P->ld, 0, n);
         s->valid = n;
     } else if (P->radius > 0.0) {
         for (long j = 0; j < n; j++) {
@@ -247,8 +249,9 @@ static inline int continue_active_set(const Family *P, State *s, const double *q
     int alone = 0;
     if (s->k > 0) {
         s->rounds = 1;
-        if (!minimise_over(P, s, q)) return 0;
+        int complete = minimise_over(P, s, q);
         correlate_gram(P, s, q);
+        if (!complete) return 0;
         last = value_gram(P, s, q);
     }
     for (;;) {
@@ -260,8 +263,9 @@ static inline int continue_active_set(const Family *P, State *s, const double *q
         s->rounds++;
         long few = s->k > P->most_new ? s->k : P->most_new;
         join_violators(P, s, alone ? worst : fmax(none, P->part * worst), alone ? 1 : few);
-        if (!minimise_over(P, s, q)) return 0;
+        int complete = minimise_over(P, s, q);
         correlate_gram(P, s, q);
+        if (!complete) return 0;
         s->value = value_gram(P, s, q);
         if (s->value < last) {
             for (long i = 0; i < s->barred_count; i++) s->price[s->barred[i]] = P->price[s->barred[i]];
@@ -275,9 +279,16 @@ static inline int continue_active_set(const Family *P, State *s, const double *q
     }
 }
 
-/* The same from the beginning. */
+/* The same from the beginning. Where the greedy start leads to columns that depend on each other, so that some were
+ * barred, it begins again without. */
 static inline int run_active_set(const Family *P, State *s, const double *q, double size, long most_rounds) {
     begin(P, s, q);
+    if (P->G != NULL) {
+        begin_greedily(P, s, q, size);
+        if (continue_active_set(P, s, q, size, most_rounds) && s->barred_count == 0) return 1;
+        if (s->rounds >= most_rounds) return 0;
+        begin(P, s, q);
+    }
     return continue_active_set(P, s, q, size, most_rounds);
 }
 #endif

@@ -56,14 +56,7 @@ cdef class OneOnSimplex(SharedProblems):
         cdef Py_ssize_t i, j
         cdef double *H = <double *> P.H
         cdef double least = INFINITY, most = 0.0
-        cdef double **column = <double **> resized(NULL, P.n, sizeof(double *))
-        cdef double *room = <double *> resized(NULL, gram_room(P.m, P.n), sizeof(double))
-        for j in range(P.n):
-            column[j] = <double *> P.columns + j * P.tall
-        gram_of_columns(column, NULL, P.m, 0, P.n, H, P.wide, room)
-        free(column)
-        free(room)
-        mirror(H, P.wide, 0, P.n)
+        multiply_columns_of(P.columns, P.tall, P.m, P.n, H, P.wide)
         for j in range(P.n):
             most = max(most, H[j * P.wide + j])
             if H[j * P.wide + j] > 0.0:

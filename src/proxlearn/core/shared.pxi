@@ -17,6 +17,9 @@ cdef extern from "shared_problems.h" nogil:
         const double *price
         const double *factor
         const double *inverse
+        const float *G
+        const float *curve
+        long small
         double radius, level, rounding, part
         long most_new
     ctypedef struct State:
@@ -34,6 +37,7 @@ cdef extern from "shared_problems.h" nogil:
         double *second
         double *work
         long *found
+        float *small
     ctypedef struct Proof:
         const double *direction
         const double *slope
@@ -46,6 +50,7 @@ cdef extern from "shared_problems.h" nogil:
     void correlate_together(const double *panels, const double **b, double *Q, long m, long wide, long count) noexcept
     bint run_active_set(const Family *P, State *s, const double *q, double size, long most_rounds) noexcept
     bint continue_active_set(const Family *P, State *s, const double *q, double size, long most_rounds) noexcept
+    Certificate certify_gram(const Family *P, State *s, const Proof *D, const double *q, double size) noexcept
     Certificate certify_shared(const Family *P, State *s, const Proof *D, const double *b, double size, double *u, int directly) noexcept
     bint is_stationary_shared(const Family *P, State *s, const Proof *D, const double *q, double hidden) noexcept
     double unseen(const Family *P, const State *s, double size) noexcept
@@ -56,6 +61,31 @@ cdef extern from "shared_problems.h" nogil:
 
 cdef enum:
     UNPROVEN = -1  # The status of a problem that the loop has to solve.
+
+
+cdef int multiply_columns_of(const double *columns, Py_ssize_t tall, Py_ssize_t m, Py_ssize_t n, double *H, Py_ssize_t ld) except -1:
+    """H = A^T A for columns that begin `tall` apart."""
+    cdef double **column = <double **> resized(NULL, n, sizeof(double *))
+    cdef double *room = <double *> resized(NULL, gram_room(m, n), sizeof(double))
+    cdef Py_ssize_t j
+    for j in range(n):
+        column[j] = <double *> columns + j * tall
+    gram_of_columns(column, NULL, m, 0, n, H, ld, room)
+    free(column)
+    free(room)
+    mirror(H, ld, 0, n)
+    return 0
+
+
+def gram_of_rows(const double[:, ::1] columns):
+    """The Gram matrix of the rows of an array, by BLAS where that is faster."""
+    cdef Py_ssize_t n = columns.shape[0], m = columns.shape[1]
+    cdef double[:, ::1] H
+    if n > GRAM_MOST or n == 0 or m == 0:
+        return np.asarray(columns) @ np.asarray(columns).T
+    H = np.empty((n, n))
+    multiply_columns_of(&columns[0, 0], m, m, n, &H[0, 0], n)
+    return np.asarray(H)
 
 
 cdef class SharedProblems:
@@ -91,6 +121,8 @@ cdef class SharedProblems:
         cdef const double[:, ::1] factor
         cdef const double[::1] inverse
         cdef const double[::1] nearest = shared.nearest
+        cdef const float[:, ::1] unit
+        cdef const float[::1] curve
         cdef Family *P = &self.family
         self.kept = shared
         P.n, P.wide, P.m, P.tall = H.shape[0], H.shape[1], panels.shape[1], columns.shape[1]
@@ -102,6 +134,10 @@ cdef class SharedProblems:
         if shared.factor is not None:
             factor, inverse = shared.factor, shared.inverse
             P.factor, P.inverse = &factor[0, 0], &inverse[0]
+        P.G, P.curve, P.small = NULL, NULL, 0
+        if shared.unit is not None:
+            unit, curve = shared.unit, shared.curve
+            P.G, P.curve, P.small = &unit[0, 0], &curve[0], unit.shape[1]
         P.radius, P.level, P.rounding = shared.radius, shared.level, shared.rounding
         P.most_new, P.part = shared.most_new, shared.part
         self.proof.direction = self.proof.slope = NULL
@@ -130,6 +166,7 @@ cdef class SharedProblems:
         s.second = <double *> resized(NULL, n + LANES, sizeof(double))
         s.work = <double *> resized(NULL, n + LANES, sizeof(double))
         s.found = <long *> resized(NULL, n + 1, sizeof(long))
+        s.small = <float *> resized(NULL, 4 * self.family.small + 1, sizeof(float))
         return 0
 
     def __dealloc__(self):
@@ -137,7 +174,7 @@ cdef class SharedProblems:
         for pointer in (<size_t> self.Q, <size_t> self.u, <size_t> s.S, <size_t> s.barred, <size_t> s.x,
                         <size_t> s.sign, <size_t> s.c, <size_t> s.score, <size_t> s.price, <size_t> s.L,
                         <size_t> s.inverse, <size_t> s.goal, <size_t> s.second, <size_t> s.work,
-                        <size_t> s.found):
+                        <size_t> s.found, <size_t> s.small):
             free(<void *> <size_t> pointer)
 
     def solve(
@@ -198,7 +235,11 @@ cdef class SharedProblems:
         numbers[2], numbers[4] = UNPROVEN, 1.0
         run_active_set(P, s, q, size, max_iter)
         numbers[3] = s.rounds
-        while True:
+        if P.G != NULL and not self.proof.quadratic:
+            found = certify_gram(P, s, &self.proof, q, size)
+            if found.gap <= max(self.proof.tol * found.objective, DBL_EPSILON * level):
+                numbers[0], numbers[1], numbers[2] = found.objective, found.gap, SOLVED
+        while numbers[2] != SOLVED:
             found = certify_shared(P, s, &self.proof, b, size, self.u, attempt > 0)
             allowed = max(self.proof.tol * found.objective, DBL_EPSILON * level)
             numbers[0], numbers[1] = found.objective, found.gap

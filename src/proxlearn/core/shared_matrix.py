@@ -20,7 +20,7 @@ Array = npt.NDArray[np.float64]
 LANES = 8
 """Numbers that the core takes at a time; the rows of its arrays are padded to a multiple."""
 PANEL = 16
-"""Columns of A in a panel of the product A^T b."""
+"""Columns of A in a panel of A^T b, and numbers of float32 that the core takes at a time."""
 MOST_COLUMNS = 2048
 """Columns up to which the Gram matrix is used: it takes 32 MiB then."""
 MOST_ENTRIES = 2**24
@@ -43,6 +43,9 @@ class Shared:
     """l1, l2, either, norms, price and limits, (6, wide)."""
     factor: Array | None
     inverse: Array | None
+    unit: npt.NDArray[np.float32] | None
+    """The Gram matrix of columns of length 1, (n, small), where a greedy start pays."""
+    curve: npt.NDArray[np.float32] | None
     direction: Array | None
     slope: Array | None
     radius: float
@@ -90,7 +93,7 @@ def prepared(
     if slack:
         columns = np.vstack([columns, np.zeros(columns.shape[1])])
     n, m = columns.shape
-    gram = columns @ columns.T
+    gram = kernel.gram_of_rows(columns)
     nearest = columns.sum(axis=0) * (0.0 if slack else radius / n)
     weight = _sum_weight(gram.diagonal())
     if radius > 0:
@@ -114,11 +117,16 @@ def prepared(
             root = inward.direction if s is None else np.sqrt(s) * inward.direction
             direction, slope = padded(root, LANES), padded(inward.slope, PANEL)
     bounded = bool((l1 > 0).all())
+    unit = curve = None
+    if bounded and radius == 0:
+        unit = padded(gram * price * price[:, None], PANEL).astype(np.float32)
+        curve = padded(1.0 / (1.0 + table[1] * price * price), PANEL).astype(np.float32)
     factor = _factor(gram + np.diag(table[1])) if not (bounded or slack) and 2 * n <= m else None
     return Shared(
         H=padded(gram, PANEL), columns=padded(columns, LANES), panels=_panels(columns),
         rows=padded(table, PANEL), direction=direction, slope=slope,
         factor=None if factor is None else factor[0], inverse=None if factor is None else factor[1],
+        unit=unit, curve=curve,
         radius=radius, sum_weight=weight, level=0.01 * tol * float((l1 * price[: len(l1)]).min()),
         rounding=(m + 4 * n) * float(np.finfo(float).eps), most_new=FIRST_NEW, part=PART,
         one_sided=one_sided, one_sign=bool((lower == 0).all()), quadratic=bool((l2 > 0).any()),
