@@ -137,7 +137,7 @@ def require_ratio(**ratios: Any) -> None:
 
 
 def sample_weights(sample_weight: Any, samples: int) -> Array | None:
-    """Validated weights of the samples, (m,); None where all are equal, as a single number says."""
+    """Validated weights of the samples, (m,), all equal where a number is given; None for 1."""
     if sample_weight is None:
         return None
     w = np.asarray(sample_weight, dtype=np.float64)
@@ -147,7 +147,9 @@ def sample_weights(sample_weight: Any, samples: int) -> Array | None:
         raise InputError("sample_weight holds negative or infinite values; expected weights >= 0")
     if not w.any():
         raise InputError("every sample_weight is zero; expected at least one above 0")
-    return writable(w) if w.ndim else None
+    if not w.ndim:  # not without effect where the penalty is not divided by the sum of the weights
+        return None if w == 1 else np.full(samples, float(w))
+    return writable(w)
 
 
 def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ def accuracies(X: Any, labels: Any, coefs: Array, folds: list[Fold], given: Any)
     scores = np.empty(coefs.shape[:2])
     for k, (_, test) in enumerate(folds):
         made = path_predictions(X, coefs[k, :, 0, :-1], coefs[k, :, 0, -1], test)
-        weights = None if given is None else np.asarray(given)[test]
+        weights = np.asarray(given)[test] if np.ndim(given) else None
         scores[k] = np.average((made > 0) == labels[test, None], axis=0, weights=weights)
     return scores
 
