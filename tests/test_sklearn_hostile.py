@@ -204,3 +204,16 @@ def test_a_number_as_weight_of_all_samples_is_no_array_of_a_fold(rng):
     weighed = LogisticRegressionCV(**options).fit(X, y, sample_weight=1.0)
     plain = LogisticRegressionCV(**options).fit(X, y)
     np.testing.assert_array_equal(weighed.scores_, plain.scores_)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (Lasso(max_iter=10**30), "max_iter is 1000000000000000000000000000000; expected at most"),
+        (LassoCV(n_jobs="a"), "n_jobs is 'a'; expected a number of threads"),
+        (LassoCV(n_jobs=float("nan")), "n_jobs is nan; expected a number of threads"),
+    ],
+)
+def test_counts_that_no_program_reaches_get_one_line(rng, model, words):
+    with pytest.raises(InputError, match=words):
+        model.fit(rng.normal(size=(20, 3)), rng.normal(size=20))

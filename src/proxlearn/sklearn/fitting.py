@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from proxlearn.checks import MOST_ITERATIONS
 from proxlearn.core import kernel
 from proxlearn.core.glm import STATUSES, Answer, Limits
 from proxlearn.errors import InputError
@@ -113,6 +114,8 @@ def require_common(estimator: Any, least: int) -> None:
     require_at_least(least, max_iter=estimator.max_iter)
     if not isinstance(estimator.max_iter, numbers.Integral):
         raise InputError(f"max_iter is {estimator.max_iter!r}; expected a whole number")
+    if estimator.max_iter > MOST_ITERATIONS:
+        raise InputError(f"max_iter is {estimator.max_iter}; expected at most {MOST_ITERATIONS}")
     for name in ("fit_intercept", "positive"):
         value = getattr(estimator, name, False)
         if not isinstance(value, bool | np.bool_):
@@ -201,8 +204,9 @@ def thread_count(n_jobs: Any) -> int:
     """Number of threads that `n_jobs` asks for, counted as joblib does: -1 is all processors."""
     if n_jobs is None:
         return 1
-    if n_jobs == 0:
-        raise InputError("n_jobs is 0; expected a number of threads, or -1 for all processors")
+    if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
+        expected = "expected a number of threads, or -1 for all processors"
+        raise InputError(f"n_jobs is {n_jobs!r}; {expected}")
     return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
 
 
