@@ -217,3 +217,14 @@ def test_a_number_as_weight_of_all_samples_is_no_array_of_a_fold(rng):
 def test_counts_that_no_program_reaches_get_one_line(rng, model, words):
     with pytest.raises(InputError, match=words):
         model.fit(rng.normal(size=(20, 3)), rng.normal(size=20))
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_target_of_zeros_has_a_robust_fit(rng, intercept):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = HuberRegressor(fit_intercept=intercept).fit(rng.normal(size=(20, 5)), np.zeros(20))
+    assert not model.coef_.any()
+    assert model.intercept_ == 0
+    assert 0 < model.scale_ < 1e-9
+    assert model.dual_gap_ == 0

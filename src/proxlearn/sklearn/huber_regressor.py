@@ -127,7 +127,8 @@ class HuberRegressor(L1Ratio, SeparablePenalty, Regressor):
         penalty["l1"] = 0.5 * penalty["l1"]
         middle = np.average(y, weights=s) if self.fit_intercept else 0.0
         least = SMALLEST_SCALE * float(np.sqrt(np.average((y - middle) ** 2, weights=s)))
-        least = max(least, SMALLEST_SCALE**2 * float(np.abs(y).max()), np.finfo(float).tiny)
+        size = float(np.abs(y).max()) or 1.0  # any scale fits a target of zeros
+        least = max(least, SMALLEST_SCALE**2 * size, np.finfo(float).tiny)
         search = ScaleSearch(scale, least)
         while True:
             glm = describe(
