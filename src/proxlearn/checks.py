@@ -274,10 +274,22 @@ def check_batch(
             f"{shown(problems)} does not exist; expected an .npz file, a zarr group or a folder of "
             ".npy files"
         )
+    for path in (problems, *(entry.path for entry in _entries(problems))):
+        if not os.path.isfile(path) and not os.path.isdir(path) and os.path.exists(path):
+            raise InputError(f"{shown(path)} is a device or a pipe; expected a file")
     if os.path.isfile(out):
         raise InputError(f"output {shown(out)} is a file; expected the name of a folder")
     check_folder(os.path.dirname(os.path.abspath(out)))
     check_not_input(out, [problems], force=False)
+
+
+def _entries(path: str) -> list[os.DirEntry[str]]:
+    """What is in a folder; nothing where it is a file, or cannot be listed."""
+    try:
+        with os.scandir(path) as entries:
+            return list(entries)
+    except OSError:
+        return []
 
 
 def check_size(name: str, value: int, largest: int) -> None:
