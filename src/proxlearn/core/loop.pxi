@@ -42,7 +42,9 @@ cdef double LAST_TO_JOIN = 0.01  # Where so few join, sweeps aim at the toleranc
 cdef double STRONG = 4.0
 cdef double MOST_COLUMNS = 0.75
 cdef double TALL = 2.0
-cdef double STANDS_STILL = 4.0  # Units in the last place of F: where it falls by less, it goes up and down by rounding.
+# Where F falls by fewer units in its last place, it goes up and down by rounding: LASSO of 20 x 5 with a lam of 1e-16 did so for
+# 1000 iterations (2026-11-19).
+cdef double STANDS_STILL = 4.0
 cdef double TALL_GROWTH = 2.0  # New columns for each one of the support, where least squares has m >= n: up to 15% less time.
 
 
