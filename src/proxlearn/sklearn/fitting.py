@@ -114,7 +114,7 @@ def require_common(estimator: Any, least: int) -> None:
     require_at_least(least, max_iter=estimator.max_iter)
     if not isinstance(estimator.max_iter, numbers.Integral):
         raise InputError(f"max_iter is {estimator.max_iter!r}; expected a whole number")
-    if estimator.max_iter > MOST_ITERATIONS:
+    if int(estimator.max_iter) > MOST_ITERATIONS:
         raise InputError(f"max_iter is {estimator.max_iter}; expected at most {MOST_ITERATIONS}")
     for name in ("fit_intercept", "positive"):
         value = getattr(estimator, name, False)
@@ -150,9 +150,11 @@ def sample_weights(sample_weight: Any, samples: int) -> Array | None:
         raise InputError("sample_weight holds negative or infinite values; expected weights >= 0")
     if not w.any():
         raise InputError("every sample_weight is zero; expected at least one above 0")
-    if not w.ndim:  # not without effect where the penalty is not divided by the sum of the weights
-        return None if w == 1 else np.full(samples, float(w))
-    return writable(w)
+    if not w.ndim and w == 1:
+        return None
+    # One number has an effect where the penalty is not divided by the sum of the weights.
+    weights: Array = writable(w) if w.ndim else np.full(samples, float(w))
+    return weights
 
 
 def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
@@ -207,7 +209,8 @@ def thread_count(n_jobs: Any) -> int:
     if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
         expected = "expected a number of threads, or -1 for all processors"
         raise InputError(f"n_jobs is {n_jobs!r}; {expected}")
-    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+    jobs = int(n_jobs)
+    return jobs if jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + jobs)
 
 
 def linear_prediction(estimator: Any, X: Any) -> Any:
