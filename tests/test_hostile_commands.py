@@ -66,6 +66,8 @@ def folder(tmp_path, monkeypatch):
     Path("loop.npy").symlink_to("loop.npy")
     Path("broken.npy").symlink_to("nowhere.npy")
     Path("device.npy").symlink_to("/dev/zero")
+    Path("pipes").mkdir()
+    Path("pipes/A.npy").symlink_to("/dev/zero")
     return tmp_path
 
 
@@ -186,6 +188,8 @@ HOSTILE = {
     # solve-batch and report
     "solve-batch folder folder": "output folder is also the input folder",
     "solve-batch folder A.npy": "output A.npy is a file",
+    "solve-batch device.npy out": "device.npy is a device or a pipe",
+    "solve-batch pipes out --kind lasso --lam 1": "pipes/A.npy is a device or a pipe",
     "solve-batch folder out --workers 0": "workers",
     "solve-batch folder out --chunk 0": "chunk",
     "solve-batch folder out --workers 2 --scheduler tcp://127.0.0.1:1": "expected one of them",

@@ -19,6 +19,7 @@ from proxlearn.sklearn import (
     LassoCV,
     LassoIC,
     LogisticRegression,
+    LogisticRegressionCV,
     MultiTaskElasticNet,
     MultiTaskLasso,
     NonNegativeLeastSquares,
@@ -197,3 +198,48 @@ def test_predictions_of_plain_arrays_are_those_that_scikit_learn_checks(rng):
     for wrong, words in ((X[:, :3], "3 features"), (X[0], "Expected 2D"), (X * np.nan, "NaN")):
         with pytest.raises(ValueError, match=words):
             model.predict(wrong)
+
+
+@pytest.mark.parametrize("labels", [2, 3])
+def test_a_number_as_weight_of_all_samples_weighs_the_loss(rng, labels):
+    """It was ignored: the sum over the samples counted once, whatever the number was."""
+    X, y = rng.normal(size=(40, 5)), rng.integers(0, labels, 40)
+    model = LogisticRegression(C=0.1, tol=1e-8).fit(X, y, sample_weight=5.0)
+    same = LogisticRegression(C=0.5, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(model.coef_, same.coef_, atol=1e-4)
+    target = X[:, 0] + rng.normal(size=40)
+    robust = HuberRegressor(alpha=1.0, tol=1e-8).fit(X, target, sample_weight=5.0)
+    same_ = HuberRegressor(alpha=0.2, tol=1e-8).fit(X, target)
+    np.testing.assert_allclose(robust.coef_, same_.coef_, atol=1e-4)
+
+
+def test_a_number_as_weight_of_all_samples_is_no_array_of_a_fold(rng):
+    X, y = rng.normal(size=(40, 5)), rng.integers(0, 2, 40)
+    options = {"Cs": 3, "l1_ratios": [1.0], "scoring": "accuracy", "use_legacy_attributes": False}
+    weighed = LogisticRegressionCV(**options).fit(X, y, sample_weight=1.0)
+    plain = LogisticRegressionCV(**options).fit(X, y)
+    np.testing.assert_array_equal(weighed.scores_, plain.scores_)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (Lasso(max_iter=10**30), "max_iter is 1000000000000000000000000000000; expected at most"),
+        (LassoCV(n_jobs="a"), "n_jobs is 'a'; expected a number of threads"),
+        (LassoCV(n_jobs=float("nan")), "n_jobs is nan; expected a number of threads"),
+    ],
+)
+def test_counts_that_no_program_reaches_get_one_line(rng, model, words):
+    with pytest.raises(InputError, match=words):
+        model.fit(rng.normal(size=(20, 3)), rng.normal(size=20))
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_target_of_zeros_has_a_robust_fit(rng, intercept):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = HuberRegressor(fit_intercept=intercept).fit(rng.normal(size=(20, 5)), np.zeros(20))
+    assert not model.coef_.any()
+    assert model.intercept_ == 0
+    assert 0 < model.scale_ < 1e-9
+    assert model.dual_gap_ == 0

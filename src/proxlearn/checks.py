@@ -57,16 +57,23 @@ def check_limits(tol: Any, max_iter: Any, time_limit: Any = None) -> None:
     usual = type(tol) is float and type(max_iter) is int and time_limit is None
     if usual and 0 <= tol <= 1 and 0 <= max_iter <= MOST_ITERATIONS:
         return
-    if not 0 <= _number(tol) < float("inf"):
+    if not 0 <= as_number(tol) < float("inf"):
         raise InputError(f"tol is {tol}; expected a number >= 0, such as 1e-6")
-    if not (0 <= _number(max_iter) <= MOST_ITERATIONS and _number(max_iter).is_integer()):
-        most = f", at most {MOST_ITERATIONS}" if _number(max_iter) > 0 else ""
+    if not (0 <= as_number(max_iter) <= MOST_ITERATIONS and as_number(max_iter).is_integer()):
+        most = f", at most {MOST_ITERATIONS}" if as_number(max_iter) > 0 else ""
         raise InputError(f"max_iter is {max_iter}; expected a whole number >= 0{most}")
-    if time_limit is not None and not _number(time_limit) >= 0:
+    if time_limit is not None and not as_number(time_limit) >= 0:
         raise InputError(f"time_limit is {time_limit}; expected seconds >= 0, or None")
 
 
-def _number(value: Any) -> float:
+def check_whole(**values: Any) -> None:
+    """Refuses a count that is no whole number from 1 on."""
+    for name, value in values.items():
+        if not (as_number(value) >= 1 and as_number(value).is_integer()):
+            raise InputError(f"{name} is {value!r}; expected a whole number >= 1")
+
+
+def as_number(value: Any) -> float:
     """The value as a float; NaN, which no comparison accepts, where it is not a number."""
     try:
         return float("nan") if isinstance(value, str) else float(value)
@@ -267,10 +274,22 @@ def check_batch(
             f"{shown(problems)} does not exist; expected an .npz file, a zarr group or a folder of "
             ".npy files"
         )
+    for path in (problems, *(entry.path for entry in _entries(problems))):
+        if not os.path.isfile(path) and not os.path.isdir(path) and os.path.exists(path):
+            raise InputError(f"{shown(path)} is a device or a pipe; expected a file")
     if os.path.isfile(out):
         raise InputError(f"output {shown(out)} is a file; expected the name of a folder")
     check_folder(os.path.dirname(os.path.abspath(out)))
     check_not_input(out, [problems], force=False)
+
+
+def _entries(path: str) -> list[os.DirEntry[str]]:
+    """What is in a folder; nothing where it is a file, or cannot be listed."""
+    try:
+        with os.scandir(path) as entries:
+            return list(entries)
+    except OSError:
+        return []
 
 
 def check_size(name: str, value: int, largest: int) -> None:

@@ -89,7 +89,7 @@ def check(found: Found) -> tuple[str, list[str]]:
         return f"x is not 0 above the largest lam: {abs(found.x).max():g}", []
     x = np.asarray(found.x).astype(LONG)
     numbers = found.objective, found.gap, found.status
-    return checked(found.plain, x, *numbers, found.instance)
+    return checked(found.plain, x, *numbers, found.instance, found.constant)
 
 
 def checked(
@@ -99,6 +99,7 @@ def checked(
     gap: float,
     status: str,
     instance: Instance,
+    constant: np.longdouble | int = 0,
 ) -> tuple[str, list[str]]:
     """What is wrong with an answer, "" if nothing, and notes on it."""
     if not np.isfinite(x).all():
@@ -125,7 +126,8 @@ def checked(
     if abs(F - objective) > noise + 4 * EPS * at_zero:
         return f"objective is {objective:g}, F(x) is {F:.20g}", []
     # The solver knows F(0) in the problem's own precision.
-    allowed = max(instance.tol * F, EPS * at_zero) * (1 + (1e-5 if single else 1e-9)) + TINY
+    allowed = max(instance.tol * (F + constant), EPS * at_zero)
+    allowed = allowed * (1 + (1e-5 if single else 1e-9)) + TINY
     if solved and not (gap <= allowed or gap == np.inf):
         return f"SOLVED with gap {gap:g}, allowed is {allowed:g}", []
     if gap == np.inf:

@@ -52,11 +52,19 @@ def _one(seed: int, options: dict, number: int) -> Verdict:
     return run(seed, number, **options)
 
 
+def _until_interrupted(verdicts):
+    """All of them, or those before Ctrl-C: what was counted until then is printed all the same."""
+    try:
+        yield from verdicts
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+
+
 def _report(verdicts, given) -> int:
     began = shown = time.monotonic()
     counts: dict[str, Counter] = defaultdict(Counter)
     failures, done = [], 0
-    for done, verdict in enumerate(verdicts, 1):
+    for done, verdict in enumerate(_until_interrupted(verdicts), 1):
         row = counts[verdict.kind]
         row["problems"] += 1
         row["drawn"] += len(verdict.statuses)

@@ -218,7 +218,8 @@ def huber(data: Data) -> Iterator[Found]:
     rows = level * ratio / 2, level * (1 - LONG(ratio))
     if model.scale_ > 0:
         plain = data.separable("huber", *rows, delta=delta)
-        yield data.found(plain, model, status, model.scale_ / 2)
+        found = data.found(plain, model, status, model.scale_ / 2)
+        yield replace(found, constant=data.total * LONG(model.scale_) ** 2 / 2)
 
 
 def grouped(data: Data) -> Iterator[Found]:

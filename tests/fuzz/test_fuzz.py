@@ -141,3 +141,20 @@ def test_the_rounding_of_an_intercept_does_not_unsolve_a_fit():
     """Data in float32 around 1e6, for which a float32 intercept left 6 times the tolerance."""
     numbers = ["--seed", "71101", "--first", "1687", "--count", "1"]
     assert main(["--source", "estimators", *numbers]) == 0
+
+
+def test_the_tolerance_of_a_robust_fit_is_relative_to_all_of_its_objective():
+    """With the scale's own term, beside which the errors of this exact fit are small."""
+    numbers = ["--seed", "19112", "--first", "279", "--count", "1"]
+    assert main(["--source", "estimators", *numbers]) == 0
+
+
+def test_what_was_counted_before_an_interruption_is_printed(monkeypatch, capsys, tmp_path):
+    def run(seed, number, **options):
+        if number == 2:
+            raise KeyboardInterrupt
+        return check.Verdict("lasso", f"{number}", ["SOLVED"])
+
+    monkeypatch.setattr("fuzz.command.run", run)
+    main(["--count", "9", "--failures", str(tmp_path / "failures.txt")])
+    assert "2 problems in" in capsys.readouterr().out

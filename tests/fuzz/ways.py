@@ -37,6 +37,8 @@ class Found:
     instance: Instance
     zero: bool = False
     """Whether x must be exactly 0."""
+    constant: Any = 0
+    """What the objective that `tol` is relative to has beside F."""
 
 
 def each(instance: Instance, solution: pl.Solution, plains=None) -> Iterator[Found]:

@@ -64,6 +64,10 @@ cdef class Penalty:
         """True where the penalty ignores the coordinate, as it does an intercept."""
         return False
 
+    cdef bint is_unbounded(self, Py_ssize_t j) noexcept nogil:
+        """True where the penalty has no bounds for the coordinate."""
+        return True
+
     cdef Py_ssize_t needed_at(self, double *x, Py_ssize_t *picked) noexcept nogil:
         """List the blocks that must be in the working set at x: those off 0, and the free ones."""
         return 0

@@ -84,7 +84,10 @@ cdef class Separable(Penalty):
         memcpy(level, self.l1, self.n * sizeof(double))
 
     cdef bint is_free(self, Py_ssize_t j) noexcept nogil:
-        return self.l1[j] == 0 and self.l2[j] == 0 and self.lower[j] == -INFINITY and self.upper[j] == INFINITY
+        return self.l1[j] == 0 and self.l2[j] == 0 and Separable.is_unbounded(self, j)
+
+    cdef bint is_unbounded(self, Py_ssize_t j) noexcept nogil:
+        return self.lower[j] == -INFINITY and self.upper[j] == INFINITY
 
     cdef Py_ssize_t needed_at(self, double *x, Py_ssize_t *picked) noexcept nogil:
         cdef Py_ssize_t j, count = 0

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from proxlearn.checks import MOST_ITERATIONS
 from proxlearn.core import kernel
 from proxlearn.core.glm import STATUSES, Answer, Limits
 from proxlearn.errors import InputError
@@ -135,6 +136,8 @@ def require_common(estimator: Any, least: int) -> None:
     require_at_least(least, max_iter=estimator.max_iter)
     if not isinstance(estimator.max_iter, numbers.Integral):
         raise InputError(f"max_iter is {estimator.max_iter!r}; expected a whole number")
+    if int(estimator.max_iter) > MOST_ITERATIONS:
+        raise InputError(f"max_iter is {estimator.max_iter}; expected at most {MOST_ITERATIONS}")
     for name in ("fit_intercept", "positive", "warm_start"):
         value = getattr(estimator, name, False)
         if not isinstance(value, bool | np.bool_):

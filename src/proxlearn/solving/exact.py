@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from proxlearn.checks import check_whole
 from proxlearn.core import kernel, simplex
 from proxlearn.core.glm import (
     STATUSES,
@@ -252,7 +253,8 @@ def first_point(problem: Problem, x0: Any) -> Any:
 def workers(threads: int | None) -> int:
     """Number of threads for a batch: OMP_NUM_THREADS, which other libraries read too, or all."""
     if threads is not None:
-        return max(1, int(threads))
+        check_whole(threads=threads)
+        return int(threads)
     given = os.environ.get("OMP_NUM_THREADS", "")
     if given.isdigit() and int(given) > 0:
         return int(given)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from proxlearn.checks import check_limits
+from proxlearn.checks import as_number, check_limits, check_whole
 from proxlearn.errors import InputError, needing_torch
 from proxlearn.names import AUTO
 from proxlearn.problems.arrays import to_array, to_numpy
@@ -139,10 +139,9 @@ def _values(problem: Problem, lams: Any, n_lams: int, eps: float) -> npt.NDArray
         if bool((given <= 0).any()):
             raise InputError(f"lams holds {float(given.min()):g}; expected numbers > 0")
         return -np.sort(-np.broadcast_to(given, (len(given), B)), axis=0)
-    if not (float(n_lams).is_integer() and n_lams >= 1):
-        raise InputError(f"n_lams is {n_lams}; expected a whole number >= 1")
-    if not 0 < eps <= 1:
-        raise InputError(f"eps is {eps}; expected a number in (0, 1], such as 1e-3")
+    check_whole(n_lams=n_lams)
+    if not (0 < as_number(eps) <= 1):
+        raise InputError(f"eps is {eps!r}; expected a number in (0, 1], such as 1e-3")
     # Data that no column explains have lam_max = 0, and a penalty must be positive.
     # The first value is rounded up, so that no coordinate is above 0 by rounding alone.
     top = np.maximum(_lam_max(problem) * ROUNDED_UP, np.finfo(precision).resolution)
