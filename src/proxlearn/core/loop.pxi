@@ -47,8 +47,8 @@ cdef double TALL_GROWTH = 2.0  # New columns for each one of the support, where 
 # Sparse columns with a loss that is not quadratic cost little to have in the working set, and much to join later. PART_OF_SPARSE of
 # the violated ones join at least. Where few are violated (FEW_TO_JOIN of the working set), those join, too, that will be if their c_j
 # changes by LIKELY of l1_j. Chosen on the designs of sparse_descent.pxi, categories with products, and 30,000 x 200 rare binary
-# columns, without and with intercept (2026-11-19): 0.3 in place of 0.15 and 0.08 for PART_OF_SPARSE takes 1.02 times as long, none at
-# all 1.05 times; 0.3 for LIKELY takes 1.02 times as long, none 1.03 times. Other values of FEW_TO_JOIN were not tried.
+# columns, without and with intercept (2026-11-19): none in place of 0.08 or 0.15 for PART_OF_SPARSE takes 1.05 times as long, 0.3
+# 1.02 times; none in place of 0.1 for LIKELY 1.03 times, 0.3 1.02 times. Other values of FEW_TO_JOIN were not tried.
 cdef double PART_OF_SPARSE = 0.1
 cdef double FEW_TO_JOIN = 0.1
 cdef double LIKELY = 0.1
@@ -133,8 +133,6 @@ cdef class Loop(Improver):
         should end as soon as they can: violations e make a gap of about e r(x) / scale.
         """
         cdef double penalty
-        if not (self.f.quadratic or self.sweeps_pay()) and self.one_output and self.r.is_separable() and self.gap < 0.1 * self.objective:
-            return max(0.1 * tol * self.scale, 0.3 * max(outside, self.worst) * self.allowed(tol) / self.gap)
         if not self.sweeps_pay() and (self.r.is_separable() or not self.f.quadratic):
             return 0.1 * tol * self.scale
         outside = max(outside, self.worst)
