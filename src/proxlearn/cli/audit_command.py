@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from proxlearn import checks
+from proxlearn.cli.options import Count, Seed, Sizes
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,16 +21,14 @@ def audit(
         typer.Argument(help="Optimizers with commas between them, such as lasso,fista-restart."),
     ],
     family: Annotated[str, typer.Option(help="Name of a family.")] = "gaussian-lasso",
-    count: Annotated[int, typer.Option(min=1, help="Number of problems.")] = 8,
+    count: Count = 8,
     max_iter: Annotated[int, typer.Option(min=1, help="Iterations of each run.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the problems.")] = 0,
-    sizes: Annotated[
-        list[str] | None, typer.Option("--set", help="NAME=VALUE of the family, such as m=100.")
-    ] = None,
+    seed: Seed = 0,
+    sizes: Sizes = None,
 ) -> int:
     """Measure the paper's conditions: fixed point, convergence, range of p, biases, units.
 
-    Methods are measured by themselves, without safeguard and polish. The exit code is 1 where one
+    Methods are measured by themselves, without the safeguard and without the core. The exit code is 1 where one
     of them could not be measured.
     """
     names = list(dict.fromkeys(name.strip() for name in models.split(",") if name.strip()))

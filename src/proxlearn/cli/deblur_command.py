@@ -41,9 +41,9 @@ def deblur(
         bool, typer.Option("--force", help="Write to --out even if that is the input.")
     ] = False,
 ) -> int:
-    """Sharpen a blurred picture: the sparsest picture in wavelets whose blur is the given one.
+    """Sharpen a blurred picture: find one that is sparse in wavelets and, blurred, fits the given one.
 
-    Colours are solved side by side. The kind and the width of the blur have to be known or guessed;
+    Each colour is a problem of its own. The kind and the width of the blur have to be known or guessed;
     a width that is too large shows as ripples at edges.
     """
     _check(picture, out, blur, basis, optimizer, lam, tol, max_iter, force)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from proxlearn import checks
+from proxlearn.cli.options import Seed
 
 
 def reproduce(
@@ -18,7 +19,7 @@ def reproduce(
         str, typer.Option(help="quick (a minute or two each) or paper (full size, hours).")
     ] = "quick",
     out: Annotated[str, typer.Option(help="Folder for the rows, the card and the page.")] = "out",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the problems.")] = 0,
+    seed: Seed = 0,
     count: Annotated[
         int | None, typer.Option(min=1, help="Number of instances, instead of the scale's.")
     ] = None,

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from proxlearn.scale.chunked_files import Outcome
 
 TWO_DASHBOARDS = (
-    "--dashboard {} was given with --scheduler; leave it out: a running cluster has its own "
+    "--dashboard {} was given with --scheduler; leave it out, since a running cluster has its own "
     "dashboard"
 )
 SHOWN = 10
-"""Problems without a certificate whose places are printed; the output lists more."""
+"""Problems that missed the tolerance whose places are printed; the output lists more of them."""
 
 
 def solve_batch(

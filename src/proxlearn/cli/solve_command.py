@@ -54,7 +54,7 @@ def solve(
 
     A is (m, n), or (B, m, n) for a batch; b is (m,) or (B, m).
 
-    Of an .npz file with several arrays, FILE.npz:NAME is one.
+    FILE.npz:NAME names one array of an .npz file that holds several.
     """
     options = {"lam": lam, "lam2": lam2, "groups": groups, "weights": weights}
     options |= {"delta": delta, "radius": radius, "classes": classes}

@@ -49,9 +49,9 @@ def train(
 ) -> int:
     """Learn a rule from problems of a family, and compare it with FISTA on fresh ones.
 
-    The defaults, in brackets, are what we advise for the compact rule. A rule of the paper has the
-    paper's: --horizon 100, --schedule constant, --loss objective. Families of pictures are learned
-    by the rule "banded"; whatever the rule, the settings are those of the shipped rule "imaging".
+    The defaults in brackets are what we advise for the compact rule. Rules of the paper have the
+    paper's settings: --horizon 100, --schedule constant, --loss objective. For families of pictures
+    the rule is "banded" by default, and the settings are those of the shipped model "imaging".
 
     Under torchrun every process draws its own problems, and the gradients are averaged.
     """

@@ -7,7 +7,7 @@
 - Units: (s A, t b, s t lam) is the same problem as (A, b, lam) with x in units of t/s, so a method
   that knows no units needs the same number of iterations.
 
-Methods are measured bare, without safeguard and polish, in float64.
+Methods are measured by themselves, without the safeguard and without the core, in float64.
 """
 
 import math

@@ -224,7 +224,7 @@ def _run(
             optimizer,
             tol=0,
             max_iter=max_iter,
-            safeguard=False,  # the methods are compared without safeguard and polish
+            safeguard=False,  # the methods are compared by themselves
             polish=False,
             record=True,
             callback=callback,

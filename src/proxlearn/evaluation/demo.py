@@ -84,7 +84,7 @@ def core_run(problem: Problem, tol: float = 1e-9) -> Run:
 
 
 def fresh_card(count: int, seed: int, steps: int = STEPS) -> dict[str, Any]:
-    """What the page says of the fresh problems; see `report.results.read`."""
+    """What the page says of the fresh problems; see `report.page_data`."""
     return {
         "title": f"{count} LASSO problems, 250 × 500, 50 non-zeros, λ = 0.1",
         "command": f"proxlearn demo --count {count} --seed {seed} --steps {steps}",

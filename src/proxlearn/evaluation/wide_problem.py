@@ -56,7 +56,7 @@ class Measured:
     def experiment(self, seed: int) -> Experiment:
         """What the page shows."""
         methods = (
-            Method("core", "proxlearn, compiled core", self.core),
+            Method("core", "proxlearn", self.core),
             Method("scikit-learn", "scikit-learn", self.peer),
         )
         return Experiment("wide", (Panel("", methods, 1),), self._card(seed))

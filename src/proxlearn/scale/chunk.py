@@ -1,7 +1,7 @@
 """Solves a chunk of problems, to the same bits however the problems are divided into chunks.
 
-This module runs on the workers. It imports PyTorch only for kinds of problems that the compiled
-core does not cover.
+This module runs on the workers. The compiled core covers all kinds of problems, so that no worker
+imports PyTorch.
 """
 
 import threading
@@ -20,11 +20,10 @@ from proxlearn.checks import check_choice, check_limits
 from proxlearn.core.glm import STATUSES, Part
 from proxlearn.errors import InputError
 from proxlearn.problems import constructors
-from proxlearn.problems.arrays import Matrix, to_matrix, to_numpy
+from proxlearn.problems.arrays import Matrix, to_matrix
 from proxlearn.problems.problem import Problem
 from proxlearn.solving.exact import solve_exactly
 from proxlearn.solving.solution import Solution
-from proxlearn.solving.solver import in_core, solve
 
 Array = npt.NDArray[Any]
 Results = dict[str, Array]
@@ -95,6 +94,10 @@ class Settings:
         if self.dtype is not None:
             check_choice("dtype", self.dtype, names.DTYPES)
         check_limits(self.tol, self.max_iter)
+        if self.tol == 0 or self.max_iter == 0:
+            raise InputError(
+                f"tol is {self.tol:g} and max_iter {self.max_iter}; expected both to be > 0"
+            )
 
 
 @dataclass
@@ -166,13 +169,10 @@ def solve_chunk(
         given = arrays
         if count == 1 and total > 1:  # the core treats a single problem in another way
             given = {k: np.repeat(v, 2, axis=0) if k in own else v for k, v in arrays.items()}
-        problem = _problem(settings, given)
-        if in_core(None, problem, tol=settings.tol, max_iter=settings.max_iter):
-            A = arrays["A"]
-            part = Part(total, A.kept if isinstance(A, SharedMatrix) else {})
-            found = solve_exactly(problem, None, settings.tol, settings.max_iter, None, 1, part)
-            return _results([found], count)
-        return _results([_alone(settings, arrays, own, i) for i in range(count)], count)
+        problem, A = _problem(settings, given), arrays["A"]
+        part = Part(total, A.kept if isinstance(A, SharedMatrix) else {})
+        found = solve_exactly(problem, None, settings.tol, settings.max_iter, None, 1, part)
+        return _results(found, count)
 
 
 def _problem(settings: Settings, arrays: dict[str, Any]) -> Problem:
@@ -186,21 +186,14 @@ def _problem(settings: Settings, arrays: dict[str, Any]) -> Problem:
     return problem
 
 
-def _alone(settings: Settings, arrays: dict[str, Any], own: frozenset[str], i: int) -> Solution:
-    """Problem i by itself, where the core does not cover its kind."""
-    one = {name: v[i : i + 1] if name in own else v for name, v in arrays.items()}
-    problem = _problem(settings, one)
-    return solve(problem, tol=settings.tol, max_iter=settings.max_iter, threads=1)
-
-
-def _results(solutions: list[Solution], count: int) -> Results:
+def _results(found: Solution, count: int) -> Results:
     """The arrays of the first `count` problems."""
-    status = [STATUSES.index(str(s)) for found in solutions for s in found.status]
+    status = [STATUSES.index(str(s)) for s in found.status]
     arrays: Results = {"status": np.array(status[:count], dtype=FIELDS["status"])}
     for name, dtype in FIELDS.items():
         if name != "status":
-            parts = [np.asarray(to_numpy(getattr(found, name))) for found in solutions]
-            arrays[name] = np.concatenate(parts)[:count].astype(dtype or parts[0].dtype, copy=False)
+            values = np.asarray(getattr(found, name))[:count]
+            arrays[name] = values.astype(dtype or values.dtype, copy=False)
     return {name: arrays[name] for name in FIELDS}
 
 

@@ -1,7 +1,7 @@
 """The conventions of the paper's authors in one object, and the corrected ones beside them.
 
 `PUBLISHED` trains and runs the methods as the authors' public code does, also where that code
-differs from the paper or from what is right. `CORRECTED` has the right step and none of the quirks.
+differs from the paper or from what is right. `CORRECTED` has the right step and the settings that we advise.
 The experiments use both; nothing else in the package uses either. `CONVENTIONS` says of every
 convention what it is, why we take it over, and where the authors' code (xhchrn/MS4L2O on GitHub)
 has it.
@@ -246,4 +246,4 @@ CORRECTED = Preset(
     rates=MappingProxyType(dict.fromkeys([*PROBLEMS, "rnnprop"], 1e-2)),
     adam=MappingProxyType({}),
 )
-"""The right step, and none of the quirks."""
+"""The right step, and the settings that we advise."""

@@ -26,7 +26,7 @@ def stepped(name: str) -> bool:
 
     For least squares the paper's unit of p is 1/L, so that such a rule can be run with either step.
     One that was trained on logistic problems with p in units of 1/L takes steps a hundred times
-    too short in units of 1/||A||; `methods` has it with rescaled units.
+    too short in units of 1/||A||; `compared_methods` has it with rescaled units.
     """
     return name in (*STEPPED, "lasso-pa")
 

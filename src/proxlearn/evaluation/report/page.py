@@ -40,7 +40,7 @@ def write_page(
 ) -> Path:
     """Write `index.html` into the folder, with a PNG and an SVG of each experiment beside it.
 
-    The experiments are those whose rows are in the folder, if not given; see `results.read`. With
+    The experiments are those whose rows are in the folder, if not given; see `page_data`. With
     `only`, the page shows that experiment alone and is called `NAME.html`. A
     file `claims.json`, a list of mappings with the keys claim, paper, ours and verdict, becomes a
     table at the top. A claim that names its experiment is shown where that experiment is. The
