@@ -1,6 +1,7 @@
 """The presets of the paper's reproduction, and the trainings that follow from them."""
 
 import json
+import re
 from collections import Counter
 from dataclasses import FrozenInstanceError, fields, replace
 from pathlib import Path
@@ -276,9 +277,14 @@ def test_the_page_about_the_paper_has_the_numbers_of_the_published_preset():
     said = (DOCS / "paper.md").read_text("utf-8")
     for rate in (PUBLISHED.rates["lasso"], PUBLISHED.rates["logistic"]):
         assert f"{rate:.0e}".replace("e-0", "e-") in said
-    for convention in presets.CONVENTIONS:
-        for text in (convention.what, convention.why, convention.where):
-            assert text
+    section = said.partition("## As published, and corrected")[2].partition("\n## ")[0]
+    conventions = re.findall(r"^- (.*(?:\n  .*)*)", section, re.M)
+    assert len(conventions) == 9
+    for convention in conventions:  # what it is, where the authors' code has it, and why
+        assert convention.startswith("**")
+        assert re.search(r"\.py`|\.sh`|the same file", convention)
+        why = re.sub(r"\*\*.*?\*\*|\([^)]*\)", "", convention, flags=re.S)
+        assert len(why.split()) > 8
 
 
 def test_a_panel_of_trainings_is_not_run_while_none_of_them_is_there(tmp_path, monkeypatch):

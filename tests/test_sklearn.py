@@ -1,9 +1,6 @@
 """scikit-learn's own checks of every estimator, and agreement with scikit-learn's answers."""
 
-import os
 import pickle
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -86,18 +83,6 @@ def test_scikit_learn_checks(estimator, check):
         tol = 1e-7 if isinstance(estimator, HuberRegressor) else tol
         estimator = clone(estimator).set_params(tol=tol)
     check(estimator)
-
-
-@pytest.mark.slow
-def test_scikit_learns_checks_of_the_array_api():
-    """SciPy reads the variable when it is imported, and so they are skipped without it."""
-    chosen = "test_scikit_learn_checks and array_api"
-    command = [sys.executable, "-m", "pytest", __file__, "-q", "-k", chosen]
-    variables = os.environ | {"SCIPY_ARRAY_API": "1"}
-    ran = subprocess.run(command, env=variables, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stdout
-    assert f"{len(ESTIMATORS)} passed" in ran.stdout
-    assert "skipped" not in ran.stdout
 
 
 @pytest.fixture(scope="module")

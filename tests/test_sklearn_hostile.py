@@ -155,17 +155,32 @@ def test_information_criteria_count_a_sample_of_weight_two_twice(rng):
         LassoIC("bic").fit(X, y, np.full(60, 1e-8))
 
 
-def test_tensors_are_converted_with_array_api_dispatch_too():
+def test_answers_are_in_the_library_of_X_with_array_api_dispatch():
     """SciPy reads its variable when it is imported, so another process is needed."""
     pytest.importorskip("torch")
     script = """
 import numpy as np, sklearn, torch
-from proxlearn.sklearn import Lasso, LogisticRegression, SparseCoder
+from proxlearn.sklearn import Lasso, LassoCV, LogisticRegression, SparseCoder
 X = torch.arange(40.0).reshape(20, 2) % 7
+labels = (X[:, 0] > 3).to(torch.int64)
+for model, y in ((Lasso(0.1), X[:, 0]), (LassoCV(cv=2), X[:, 0]), (LogisticRegression(), labels)):
+    plain = model.fit(X.numpy(), y.numpy()).predict(X.numpy())
+    assert type(model.fit(X, y).predict(X)) is type(model.coef_) is np.ndarray
+    with sklearn.config_context(array_api_dispatch=True):
+        made = model.set_params(**({"warm_start": True} if hasattr(model, "warm_start") else {}))
+        made = model.fit(X, y).fit(X=X, y=y).predict(X)
+        assert type(made) is type(model.coef_) is torch.Tensor and made.dtype == y.dtype
+        np.testing.assert_allclose(made, plain, rtol=1e-5)
+        assert model.score(X, y) > 0.9
+        try:
+            model.predict(X.numpy())
+            raise AssertionError("tensors were fitted, NumPy's arrays may not be predicted")
+        except ValueError as error:
+            assert "must use the same namespace" in str(error), error
 with sklearn.config_context(array_api_dispatch=True):
-    for model, y in ((Lasso(0.1), X[:, 0]), (LogisticRegression(), (X[:, 0] > 3).to(torch.int64))):
-        assert type(model.fit(X, y).predict(X)) is type(model.coef_) is np.ndarray
-    assert type(SparseCoder(np.eye(2)).fit_transform(X)) is np.ndarray
+    names = LogisticRegression().fit(X, np.where(labels, "high", "low")).predict(X)
+    assert set(names) == {"high", "low"}
+    assert type(SparseCoder(np.eye(2)).fit_transform(X)) is torch.Tensor
 """
     subprocess.run(
         [sys.executable, "-c", script], env=os.environ | {"SCIPY_ARRAY_API": "1"}, check=True

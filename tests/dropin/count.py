@@ -6,6 +6,7 @@ Every test that applies either passes or is listed as a difference in exceptions
 is that of pytest.
 """
 
+import os
 import sys
 from collections import Counter
 from pathlib import Path
@@ -54,6 +55,9 @@ def table(outcomes):
 
 def main(arguments):
     counted = Counted()
+    os.environ["SCIPY_ARRAY_API"] = (
+        "1"  # without it scikit-learn skips its tests of array libraries
+    )
     code = pytest.main([str(Path(__file__).parent), "-q", "-rf", *arguments], plugins=[counted])
     print("\n" + table(counted.outcomes))
     return int(code)

@@ -28,8 +28,8 @@ def audit(
 ) -> int:
     """Measure the paper's conditions: fixed point, convergence, range of p, biases, units.
 
-    Methods are measured by themselves, without the safeguard and without the core. The exit code is 1 where one
-    of them could not be measured.
+    Methods are measured by themselves, without the safeguard and without the core. The exit code is
+    1 where one of them could not be measured.
     """
     names = list(dict.fromkeys(name.strip() for name in models.split(",") if name.strip()))
     checks.check_audit(names, family, seed, sizes or [])

@@ -29,7 +29,7 @@ def deblur(
     ] = 2.0,
     angle: Annotated[float, typer.Option(help="Direction of the motion in degrees.")] = 0.0,
     lam: Annotated[
-        float | None, typer.Option(help="Weight of the penalty (from the picture's noise).")
+        float | None, typer.Option(help="Weight of the penalty; by default a tenth of the noise.")
     ] = None,
     basis: Annotated[str, typer.Option(help="Wavelet: haar, db2, ..., db8.")] = "db4",
     optimizer: Annotated[str, typer.Option(help="auto, or a method such as fista-restart.")] = (
@@ -41,10 +41,10 @@ def deblur(
         bool, typer.Option("--force", help="Write to --out even if that is the input.")
     ] = False,
 ) -> int:
-    """Sharpen a blurred picture: find one that is sparse in wavelets and, blurred, fits the given one.
+    """Sharpen a blurred picture: find one that is sparse in wavelets and whose blur fits.
 
-    Each colour is a problem of its own. The kind and the width of the blur have to be known or guessed;
-    a width that is too large shows as ripples at edges.
+    Each colour is a problem of its own. The kind and the width of the blur have to be known or
+    guessed; a width that is too large shows as ripples at edges.
     """
     _check(picture, out, blur, basis, optimizer, lam, tol, max_iter, force)
     from proxlearn import imaging

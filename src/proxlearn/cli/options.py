@@ -13,23 +13,32 @@ Sizes = Annotated[
 ]
 Tol = Annotated[float, typer.Option(help="Certified relative gap to reach.")]
 MaxIter = Annotated[int, typer.Option(help="Most iterations.")]
-Dtype = Annotated[str | None, typer.Option(help="float32 or float64 (that of A).")]
+L1Ratio = Annotated[
+    float | None, typer.Option(help="Share of l1 in the sparse-group penalty; 0.5 by default.")
+]
+Classes = Annotated[
+    int | None, typer.Option(help="Number of classes; by default one more than the largest label.")
+]
+Dtype = Annotated[str | None, typer.Option(help="float32 or float64; by default that of A.")]
 Optimizer = Annotated[
     str,
     typer.Option(
-        help="auto, a method such as fista-restart, a model of proxlearn models, or a file of one."
+        help="auto, a method such as fista-restart, a model that proxlearn models lists, or a file."
     ),
 ]
 Engine = Annotated[
     str | None,
     typer.Option(
-        metavar="|".join(names.ENGINES), help="The engine (that of PROXLEARN_ENGINE, or auto)."
+        metavar="|".join(names.ENGINES),
+        help="What solves; by default what PROXLEARN_ENGINE names, or auto.",
     ),
 ]
 Chunk = Annotated[
-    int | None, typer.Option(min=1, help="Problems in a chunk (about two seconds of work).")
+    int | None, typer.Option(min=1, help="Problems in a chunk; by default two seconds of work.")
 ]
-Workers = Annotated[int | None, typer.Option(min=1, help="Processes on this machine (one a core).")]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Processes on this machine; by default one for each core.")
+]
 Scheduler = Annotated[
     str | None, typer.Option(help="A running cluster of Dask, such as tcp://host:8786.")
 ]

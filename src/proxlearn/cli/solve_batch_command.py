@@ -31,7 +31,7 @@ def solve_batch(
         float | None, typer.Option(help="Weight of the penalty where IN has none.")
     ] = None,
     lam2: Annotated[
-        float | None, typer.Option(help="Weight of the elastic net's square where IN has none.")
+        float | None, typer.Option(help="Weight of the elastic net's squares where IN has none.")
     ] = None,
     delta: Annotated[
         float | None, typer.Option(help="Where Huber's loss becomes linear, where IN has none.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from proxlearn import checks, names
-from proxlearn.cli.options import Dtype, Engine, MaxIter, Optimizer, Tol
+from proxlearn.cli.options import Classes, Dtype, Engine, L1Ratio, MaxIter, Optimizer, Tol
 
 if TYPE_CHECKING:
     from proxlearn.solving.solution import Solution
@@ -21,18 +21,18 @@ def solve(
     a: Annotated[str, typer.Argument(metavar="A", help="The matrix: .npy, .npz, .csv or .mtx.")],
     b: Annotated[str, typer.Argument(help="The target or labels; rows are a batch.")],
     lam: Annotated[float | None, typer.Option(help="Weight of the penalty.")] = None,
-    lam2: Annotated[float | None, typer.Option(help="Weight of the elastic net's square.")] = None,
+    lam2: Annotated[float | None, typer.Option(help="Weight of the elastic net's squares.")] = None,
     groups: Annotated[str | None, typer.Option(help="File: each coordinate's group.")] = None,
     weights: Annotated[str | None, typer.Option(help="File: weights of the penalty.")] = None,
-    l1_ratio: Annotated[
-        float | None, typer.Option(help="Share of the l1 part in the sparse-group penalty (0.5).")
-    ] = None,
+    l1_ratio: L1Ratio = None,
     l1_weights: Annotated[str | None, typer.Option(help="File: weights of the l1 part.")] = None,
     delta: Annotated[
         float | None, typer.Option(help="The error beyond which Huber's loss is a line.")
     ] = None,
-    radius: Annotated[float | None, typer.Option(help="Sum of x on the simplex (1).")] = None,
-    classes: Annotated[int | None, typer.Option(help="Number of classes (found in b).")] = None,
+    radius: Annotated[
+        float | None, typer.Option(help="Sum of x on the simplex; 1 by default.")
+    ] = None,
+    classes: Classes = None,
     optimizer: Optimizer = "auto",
     engine: Engine = None,
     tol: Tol = 1e-6,

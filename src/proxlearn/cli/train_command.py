@@ -35,7 +35,7 @@ def train(
     lr: Annotated[float | None, typer.Option(help="Step of Adam (0.01).")] = None,
     schedule: Annotated[str | None, typer.Option(help="constant or cosine (cosine).")] = None,
     loss: Annotated[
-        str | None, typer.Option(help="objective, log-gap or log-mean-gap (log-mean-gap).")
+        str | None, typer.Option(help=f"One of {', '.join(names.LOSSES)} (log-mean-gap).")
     ] = None,
     seed: Seed = 0,
     data: Annotated[

@@ -9,6 +9,7 @@ import os
 from importlib import import_module
 from types import ModuleType
 
+from proxlearn.core.heap import keep_freed_memory
 from proxlearn.core.processor import supported
 
 
@@ -36,3 +37,4 @@ def load(module: str = "kernel") -> ModuleType:
 
 
 kernel = load()
+keep_freed_memory()

@@ -10,6 +10,8 @@ cdef enum:
     MOST_STEPS = 200  # Most steps of a solve, beside two for each variable that was active at its beginning.
 
 
+# DEPENDENT, ROUNDING, DERIVATIVE and NOTHING allow for rounding: they lie between the machine precision of 2e-16 and what problems
+# have that are not degenerate. No measurement chose them; the fuzz draws equal, opposite and dependent columns, on which they decide.
 cdef double DEPENDENT = 1e-10  # Part of a variable's curvature that the active ones must leave.
 cdef double ROUNDING = 1e-13  # Part of it below which a curvature is nothing but rounding.
 cdef double DERIVATIVE = 1e-12  # Rounding of a derivative, relative to the sum of the products that it is made of.

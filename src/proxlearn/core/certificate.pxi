@@ -3,6 +3,8 @@
 # Bounds are computed in float64 from the dual point of x. It is scaled until it is feasible; before that it
 # is made orthogonal to unpenalised columns, and moved into the dual cone of one-sided constraints.
 
+# Neither was chosen by a measurement. A correlation above ROUNDINGS is taken for a slope, which no gap may leave out. The minimiser is
+# not known, so that FARTHER is an assumption about it and no bound.
 cdef double ROUNDINGS = 1e3  # Rounding of a sum of products, in units of that of their length.
 cdef double FARTHER = 16.0   # How many times as far as x a minimiser is thought to be on unpenalised columns.
 

@@ -77,13 +77,13 @@ def describe(
         _number_or_rows(l1), _number_or_rows(l2),
         _number_or_rows(lower), _number_or_rows(upper), intercept, largest,
         {name: np.atleast_1d(options[name]) for name in options} if options else {},
-        penalty, _number_or_rows(level), getattr(penalty, "tasks", 1),
+        penalty, _number_or_rows(level), penalty.tasks,
     )  # fmt: skip
     free = intercept and penalty is SEPARABLE and not (np.all(glm.l1) or np.all(glm.l2))
-    return withoutconstant_columns(glm) if free else glm
+    return without_constant_columns(glm) if free else glm
 
 
-def withoutconstant_columns(glm: Glm) -> Glm:
+def without_constant_columns(glm: Glm) -> Glm:
     """The same, where columns that are constant beside an intercept have coefficients of 0.
 
     The intercept does what they could do. After centring only rounding is left of such a column,

@@ -1,22 +1,29 @@
 # Minimising F over the working set, by second-order models and a line search.
 
+# Other values of the constants of dense models were tried on 32 simulated problems: logistic, Huber and Poisson 400 x 600, 150 x 900 and
+# 900 x 200, softmax, sparse logistic, groups (2026-11-19; CPU time, the fastest of 5 in turns, geometric means). None of them matters
+# much: 3 and 12 in place of MOST_IDLE_MODELS take 0.99 and 1.01 times as long, 0.05 and 0.5 in place of REUSE 1.00 and 0.99, 2 and 10
+# in place of FURTHER 0.99 and 1.01, 0.03 and 0.3 in place of STALE 1.01 and 1.02, 0.6 and 0.95 in place of ALIKE 0.99 and 1.00. Single
+# problems, Huber's most, took 0.7 to 1.3 times as long. MOST_MODELS is a limit.
 cdef enum:
     MOST_IDLE_MODELS = 6 # Models in a row that do not halve the violations: rounding stands in the way.
     MOST_MODELS = 50     # Models of a loss that is not quadratic, for one working set.
     MODELS_WHILE_GROWING = 3  # Such models solved by sweeps, for a working set that is not the last one.
 
-# Sweeps over sparse columns give a model up after so many; the next one is about a better point. Most need SWEEPS_OF_A_MODEL.
+# For sparse columns; sparse_descent.pxi says what these and MODELS_WHILE_GROWING were chosen on. Sweeps give a model up after
+# the most, since the next model is about a better point; SWEEPS_OF_A_MODEL is what most models need. A step is shorter than SHORT_STEP
+# of the way to the model's minimiser.
 cdef double MOST_SWEEPS_OF_A_MODEL = 60.0
 cdef double SWEEPS_OF_A_MODEL = 12.0
 cdef double LEAST_FORCING = 0.003
 cdef double MOST_FORCING = 0.5
-cdef double SHORT_STEP = 0.3  # Models whose steps are shorter get more curvature,
-cdef double DAMPING_OF_SWEEPS = 1e-3  # at least so much of the largest one.
+cdef double SHORT_STEP = 0.3  # After shorter steps the next model has more curvature,
+cdef double DAMPING_OF_SWEEPS = 1e-3  # at least this part of the largest one.
 cdef double A_COLUMN = 4.0  # A sweep takes as long for a column as for so many of its entries.
 cdef double PAIR = 4.0  # Multiplications of a dense model that cost what a pair of entries of one row does in its Hessian.
 # The first model of a working set has the Hessian of the last one where the curvature changed by less than STALE of it and ALIKE of
 # the positions are the same. Huber and Poisson, 500 x 300 to 5000 x 100 at 0.02 of the largest lambda (2026-11-19, one of them a row of
-# the benchmarks): 0.7 to 0.9 of the time, and the same where it seldom serves, 300 x 2000. Other values were not tried.
+# the benchmarks): 0.7 to 0.9 of the time, and the same where it seldom serves, 300 x 2000.
 cdef double STALE = 0.1
 cdef double ALIKE = 0.8
 cdef double REUSE = 0.2  # A Hessian serves again while its models reduce the violations to this part.

@@ -29,6 +29,10 @@ class PenaltyKind(Protocol):
     def proximal(self) -> bool:
         """True where the compiled penalty has a proximal operator, which a start needs."""
 
+    @property
+    def tasks(self) -> int:
+        """More than 1 where x is a matrix with so many columns, whose rows are the groups."""
+
     def unit(self, columns: Array) -> Array:
         """Units of A's columns, (n,), that the penalty allows, from those that suit the data."""
 
@@ -56,6 +60,7 @@ class Separable:
 
     names = ("l1", "l2", "lower", "upper")
     proximal = True
+    tasks = 1
 
     def unit(self, columns: Array) -> Array:
         return columns
@@ -165,6 +170,7 @@ class Simplex:
 
     names = ("level",)
     proximal = False
+    tasks = 1
 
     def unit(self, columns: Array) -> Array:
         """All columns have one unit, since the sum of x in several would be another constraint."""

@@ -54,7 +54,7 @@ cdef class Point:
         if start is not None:
             self.restart(<double *> &start[0])
             self.A.predict(self.v, self.z)
-            if not self.penalised_value() <= self.level:  # that is no help, and may even not be finite
+            if not self.penalised_value() <= self.level:  # a start that does not lower F, or has none that is finite
                 self.restart(NULL)
 
     def __dealloc__(self):

@@ -10,7 +10,9 @@ cdef enum:
     NORM_STEPS = 4  # Steps of Lanczos's method for the largest eigenvalue; each costs as much as an iteration.
 
 
-cdef double MARGIN = 0.1  # What is added to the largest Ritz value, relative to it.
+# What is added to the largest Ritz value, relative to it. 0.02 and 0.3 change the time of 12 logistic regressions (600 x 200 to
+# 4000 x 100, CPU time, 2026-11-19) by less than 1% with the rule `logistic`, and make it 1.00 and 1.03 times as long with FISTA.
+cdef double MARGIN = 0.1
 
 
 cdef class Start:

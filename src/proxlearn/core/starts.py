@@ -23,7 +23,11 @@ regressions of 300 x 20 to 20,000 x 50: they are about as good on small ones; fr
 24 was up to a third faster than 16. benchmarks/starts.py measures the 24 that were chosen.
 """
 PATIENCE = 2
-"""Iterations in a row in which no coordinate changes its sign, after which a start ends."""
+"""Iterations in a row in which no coordinate changes its sign, after which a start ends.
+
+On 12 logistic regressions (600 x 200 to 4000 x 100) with the rule `logistic`, 1 and 4 take 0.96 and
+1.06 times as long (2026-11-19, CPU time).
+"""
 
 
 class Start(Protocol):

@@ -65,7 +65,7 @@ def solve_fresh(
     return result.with_run(CORE, core_run(problem))
 
 
-def core_run(problem: Problem, tol: float = 1e-9) -> Run:
+def core_run(problem: Problem) -> Run:
     """The compiled core with 1, 2, ... working sets, each a solve from the beginning.
 
     A working set counts as one gradient: it begins with a pass over all columns.
@@ -75,7 +75,7 @@ def core_run(problem: Problem, tol: float = 1e-9) -> Run:
     objectives, seconds, going = [exact.objective(nothing)], [0.0], True
     while going:
         began = time.perf_counter()
-        solution = solve(problem, tol=tol, max_iter=len(seconds), threads=1)
+        solution = solve(problem, tol=1e-9, max_iter=len(seconds), threads=1)
         seconds.append(time.perf_counter() - began)
         objectives.append(exact.objective(solution.x.double()))
         going = Status.MAX_ITER in solution.status and len(seconds) <= MAX_ITER

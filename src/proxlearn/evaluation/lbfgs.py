@@ -17,7 +17,7 @@ class _Enough(Exception):
     """Raised by the objective when its gradients are used up."""
 
 
-def lbfgs(problem: Problem, gradients: int, memory: int = 10) -> Run:
+def lbfgs(problem: Problem, gradients: int) -> Run:
     """F against the number of gradients, for at most `gradients` of them, from x = 0 in float64.
 
     Row k is the smallest F among x0 and the points that SciPy proposed after at most k gradients,
@@ -35,12 +35,12 @@ def lbfgs(problem: Problem, gradients: int, memory: int = 10) -> Run:
             f"'lbfgs' minimises a smooth f alone, and this problem has the penalty "
             f"{type(problem.r).__name__}; use 'fista-restart'"
         )
-    rows = [_one(problem, i, gradients, memory) for i in range(problem.batch)]
+    rows = [_one(problem, i, gradients) for i in range(problem.batch)]
     objective, counts, seconds = (torch.stack(part, -1) for part in zip(*rows, strict=True))
     return Run(objective, counts, seconds.sum(-1))
 
 
-def _one(problem: Problem, i: int, gradients: int, memory: int) -> tuple[Tensor, Tensor, Tensor]:
+def _one(problem: Problem, i: int, gradients: int) -> tuple[Tensor, Tensor, Tensor]:
     """F, gradients and seconds so far of instance i, each (gradients + 1,)."""
     f = problem.select(torch.tensor([i], device=problem.device)).to(torch.float64).f
     values: list[float] = []
@@ -55,7 +55,7 @@ def _one(problem: Problem, i: int, gradients: int, memory: int) -> tuple[Tensor,
             raise _Enough
         return values[-1], grad[0].cpu().numpy()
 
-    options = {"maxiter": 2 * gradients, "maxfun": 2 * gradients, "maxcor": memory}
+    options = {"maxiter": 2 * gradients, "maxfun": 2 * gradients}
     with suppress(_Enough):
         minimize(
             value_and_grad,

@@ -20,8 +20,8 @@ from proxlearn.training.families import Family
 from proxlearn.training.training_loop import Report, train
 from proxlearn.watch import Watch
 
-FEW = 8
-"""Most pictures in the comparison at the end: each has thousands of coordinates."""
+MANY, FEW = 64, 8
+"""Problems in the comparison at the end, and pictures, which have thousands of coordinates each."""
 FRESH_SEED = 2**40
 """Seed of the problems on which a trained rule is compared: no training draws from it."""
 
@@ -64,10 +64,10 @@ def train_from_options(
 
 
 def compare_trained(
-    name: str, learned: Learned, family: Family, count: int = 64, watch: Watch | None = None
+    name: str, learned: Learned, family: Family, watch: Watch | None = None
 ) -> Comparison:
     """The trained rule beside FISTA with restart on fresh problems of its family."""
-    count = min(count, FEW) if _has_pictures(family) else count
+    count = FEW if _has_pictures(family) else MANY
     problem = family.of_split("test").sample(count, FRESH_SEED)
     named = {"fista-restart": optimizers.get("fista-restart"), Path(name).stem: learned}
     # Some members of wide families are not certified to the digits that `optimum` insists on.

@@ -90,7 +90,7 @@ def draw(seed: int, columns: int = COLUMNS) -> tuple[Array, Array, float]:
 
 
 def measure(seed: int = 0, columns: int = COLUMNS, watch: Watch | None = None) -> Measured:
-    """Both solvers for ever more iterations, until the core is done and the peer is close."""
+    """Both solvers with more and more iterations, until the core is done and the peer is close."""
     from sklearn.exceptions import ConvergenceWarning
 
     A, b, lam = draw(seed, columns)

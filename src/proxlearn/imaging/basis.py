@@ -36,6 +36,8 @@ class Basis(Operator):
     A basis of one's own has `_scales`, `_analysis`, `_synthesis` and `_like`.
     """
 
+    grid: Grid
+
     def __init__(
         self, grid: Grid, copies: int, dtype: torch.dtype, device: torch.device | str
     ) -> None:

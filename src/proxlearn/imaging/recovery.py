@@ -161,7 +161,7 @@ def sparse_recovery(
 
 def grid_of(A: Operator, basis: Any, shape: Any) -> Grid | None:
     """The size of the pictures: as given, or as the basis or the operator knows it."""
-    known: Grid | None = getattr(basis, "grid", None) or getattr(A, "grid", None)
+    known = basis.grid if isinstance(basis, Basis) else A.grid
     grid = known if shape is None else to_grid(shape)
     if grid is not None and A.shape[1] % size(grid):
         raise InputError(

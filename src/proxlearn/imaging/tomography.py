@@ -54,9 +54,6 @@ class Projection(Sparse):
     def array(self) -> Any:
         return None
 
-    def gather(self, index: Tensor) -> Any:
-        return None
-
     def convert(self, dtype: torch.dtype, device: torch.device | str | None = None) -> "Projection":
         moved = Projection(
             self.A.to(dtype=dtype, device=device), self.At.to(dtype=dtype, device=device)

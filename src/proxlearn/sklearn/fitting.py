@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -19,18 +20,39 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from proxlearn.core import kernel
 from proxlearn.core.glm import STATUSES, Answer, Limits
 from proxlearn.errors import InputError
+from proxlearn.sklearn.libraries import METHODS, answering_in_kind
 
 Array = npt.NDArray[np.float64]
 
 FLOATS = (np.float64, np.float32)
 """The precisions in which X is used as it is; everything else becomes float64."""
 
+COMPRESSED = (
+    scipy.sparse.csr_array, scipy.sparse.csr_matrix,
+    scipy.sparse.csc_array, scipy.sparse.csc_matrix,
+)  # fmt: skip
+"""The sparse matrices whose predictions need no conversion."""
+
 SMALLEST_AIM = 1e-12
 """The smallest relative gap that is aimed at where `tol` is larger; rounding hides smaller ones."""
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator that remembers the names of its class's parameters, which `clone` asks for."""
+    """An estimator that remembers the names of its class's parameters, which `clone` asks for.
+
+    Its methods answer in the library of X, where scikit-learn's `array_api_dispatch` says so.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        for name in METHODS:
+            if name in vars(cls):
+                setattr(cls, name, answering_in_kind(vars(cls)[name]))
+        super().__init_subclass__(**options)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
 
     @classmethod
     @cache
@@ -113,7 +135,7 @@ def require_common(estimator: Any, least: int) -> None:
     require_at_least(least, max_iter=estimator.max_iter)
     if not isinstance(estimator.max_iter, numbers.Integral):
         raise InputError(f"max_iter is {estimator.max_iter!r}; expected a whole number")
-    for name in ("fit_intercept", "positive"):
+    for name in ("fit_intercept", "positive", "warm_start"):
         value = getattr(estimator, name, False)
         if not isinstance(value, bool | np.bool_):
             raise InputError(f"{name} is {value!r}; expected True or False")
@@ -137,17 +159,20 @@ def require_ratio(**ratios: Any) -> None:
 
 
 def sample_weights(sample_weight: Any, samples: int) -> Array | None:
-    """Validated weights of the samples, (m,); None where all are equal, as a single number says."""
+    """Validated weights of the samples, (m,), of which a number is all; None where all are 1."""
     if sample_weight is None:
         return None
-    w = np.asarray(sample_weight, dtype=np.float64)
+    w: Array = np.asarray(sample_weight, dtype=np.float64)
     if w.ndim and w.shape != (samples,):
         raise InputError(f"sample_weight has shape {w.shape}; expected ({samples},), one a sample")
     if not np.isfinite(w).all() or (w < 0).any():
         raise InputError("sample_weight holds negative or infinite values; expected weights >= 0")
     if not w.any():
         raise InputError("every sample_weight is zero; expected at least one above 0")
-    return writable(w) if w.ndim else None
+    if not w.ndim:
+        return None if w == 1 else np.full(samples, w)
+    usable: Array = writable(w)
+    return usable
 
 
 def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
@@ -156,7 +181,7 @@ def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Any]
     Finite contiguous arrays of numbers need no conversion, and are recognised in a tenth of the
     0.1 ms that `validate_data` takes (scikit-learn 1.9), half of the fit of a small problem.
     """
-    if _is_plain(X) and _are_numbers(y) and len(y) == len(X):
+    if _is_plain(X) and are_numbers(y) and len(y) == len(X):
         estimator.n_features_in_ = X.shape[1]
         if hasattr(estimator, "feature_names_in_"):
             del estimator.feature_names_in_
@@ -170,10 +195,11 @@ def checked(estimator: Any, *arrays: Any, **options: Any) -> Any:
 
     With `array_api_dispatch` it would keep arrays of other libraries, which the core cannot read.
     """
+    options = {"dtype": FLOATS} | options
     if not get_config()["array_api_dispatch"]:
-        return validate_data(estimator, *arrays, dtype=FLOATS, **options)
+        return validate_data(estimator, *arrays, **options)
     with config_context(array_api_dispatch=False):
-        return validate_data(estimator, *arrays, dtype=FLOATS, **options)
+        return validate_data(estimator, *arrays, **options)
 
 
 def _is_plain(X: Any) -> bool:
@@ -183,7 +209,14 @@ def _is_plain(X: Any) -> bool:
     return X.dtype in FLOATS and math.isfinite(kernel.largest_magnitude(X))
 
 
-def _are_numbers(y: Any) -> bool:
+def _is_plain_sparse(X: Any) -> bool:
+    """Whether X is a finite (m, n) matrix of compressed rows or columns, of float64 or float32."""
+    if not isinstance(X, COMPRESSED) or X.dtype not in FLOATS:
+        return False
+    return X.ndim == 2 and min(X.shape) > 0 and math.isfinite(X.data.sum())
+
+
+def are_numbers(y: Any) -> bool:
     """Whether y is a finite (m,) array of native numbers, whose sum does not overflow."""
     if type(y) is not np.ndarray or y.ndim != 1 or not y.dtype.isnative:
         return False
@@ -199,17 +232,21 @@ def thread_count(n_jobs: Any) -> int:
     """Number of threads that `n_jobs` asks for, counted as joblib does: -1 is all processors."""
     if n_jobs is None:
         return 1
-    if n_jobs == 0:
-        raise InputError("n_jobs is 0; expected a number of threads, or -1 for all processors")
-    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+    if n_jobs == 0 or not isinstance(n_jobs, numbers.Integral):
+        raise InputError(
+            f"n_jobs is {n_jobs!r}; expected a number of threads, or -1 for all processors"
+        )
+    wanted = int(n_jobs)
+    return wanted if wanted > 0 else max(1, (os.cpu_count() or 1) + 1 + wanted)
 
 
 def linear_prediction(estimator: Any, X: Any) -> Any:
     """X coef_^T + intercept_ of a fitted estimator."""
     check_is_fitted(estimator)
     named = hasattr(estimator, "feature_names_in_")
-    if named or not _is_plain(X) or X.shape[1] != estimator.n_features_in_:
-        X = checked(estimator, X, accept_sparse=("csr", "csc"), reset=False)
+    plain = _is_plain_sparse(X) if isinstance(X, COMPRESSED) else _is_plain(X)
+    if named or not plain or X.shape[1] != estimator.n_features_in_:
+        X = checked(estimator, X, accept_sparse=("csr", "csc"), reset=False, dtype="numeric")
     coef, intercept = estimator.coef_, estimator.intercept_
     if coef.dtype == np.float32:
         intercept = np.float32(intercept)

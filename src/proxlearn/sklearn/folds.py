@@ -23,12 +23,19 @@ def split(
     folds = list(check_cv(cv, y, classifier=classifier).split(X, y, **arguments))
     if not folds:
         raise InputError("cv has no folds; expected at least one")
-    return [(_indices(train), _indices(test)) for train, test in folds]
+    m = X.shape[0]
+    return [(_indices(train, m), _indices(test, m)) for train, test in folds]
 
 
-def _indices(rows: Any) -> Indices:
+def _indices(rows: Any, m: int) -> Indices:
+    """The numbers of samples that a splitter gives, or those of a mask."""
     rows = np.asarray(rows)
-    return np.flatnonzero(rows) if rows.dtype == bool else rows
+    if rows.dtype != bool:
+        numbers: Indices = rows
+        return numbers
+    if rows.shape != (m,):
+        raise InputError(f"a fold of cv is a mask of shape {rows.shape}; expected ({m},)")
+    return np.flatnonzero(rows)
 
 
 def training_weights(folds: Sequence[Fold], w: Array | None, m: int) -> Array:

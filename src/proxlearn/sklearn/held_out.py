@@ -12,10 +12,11 @@ from proxlearn.sklearn.folds import Fold, path_predictions
 def accuracies(X: Any, labels: Any, coefs: Array, folds: list[Fold], given: Any) -> Array:
     """Accuracies of two classes, (folds, Cs), of coefficients (folds, Cs, 1, n + 1)."""
     scores = np.empty(coefs.shape[:2])
+    weights = np.ones(()) if given is None else np.asarray(given)
     for k, (_, test) in enumerate(folds):
         made = path_predictions(X, coefs[k, :, 0, :-1], coefs[k, :, 0, -1], test)
-        weights = None if given is None else np.asarray(given)[test]
-        scores[k] = np.average((made > 0) == labels[test, None], axis=0, weights=weights)
+        own = weights[test] if weights.ndim else None
+        scores[k] = np.average((made > 0) == labels[test, None], axis=0, weights=own)
     return scores
 
 

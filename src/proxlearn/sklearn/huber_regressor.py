@@ -14,6 +14,7 @@ from proxlearn.sklearn.fitting import (
     warn_of_gap,
     writable,
 )
+from proxlearn.sklearn.huber_start import joint_start
 from proxlearn.sklearn.regressor import Regressor, is_full, times
 from proxlearn.sklearn.shared_parameters import L1Ratio, SeparablePenalty
 
@@ -97,7 +98,9 @@ class HuberRegressor(L1Ratio, SeparablePenalty, Regressor):
         y = writable(np.asarray(y, dtype=np.float64))
         s = np.ones(X.shape[0]) if w is None else w
         start = self._start_point(X.shape[1])
-        scale = self.scale_ if start is not None else _first_scale(y, s)
+        scale = self.scale_ if start is not None else self._first_scale(y, s)
+        if start is None and self._ratio() == 0 and not self.positive:
+            start, scale = self._joint_start(X, y, s, scale)
         answer, search, left = self._alternate(X, y, s, scale, start)
         scale = search.scale
         self.coef_, self.intercept_ = answer.x[0], float(answer.intercept[0])
@@ -118,6 +121,19 @@ class HuberRegressor(L1Ratio, SeparablePenalty, Regressor):
             return None
         return np.append(self.coef_, self.intercept_) if len(self.coef_) == features else None
 
+    def _first_scale(self, y: Array, s: Array) -> float:
+        """A scale to begin with: the median distance of y from its median, or from 0."""
+        y = y[s > 0]
+        middle = np.median(y) if self.fit_intercept else 0.0
+        spread = float(np.median(np.abs(y - middle))) or float(y.std())
+        return 1.4826 * spread if spread > 0 else 1.0
+
+    def _joint_start(self, X: Any, y: Array, s: Array, scale: float) -> tuple[Array | None, float]:
+        """Where coefficients and scale are close to the solution, with an l2 penalty alone."""
+        l2 = self.alpha * self._penalty(X.shape[1], 0.0)["l2"]
+        found = joint_start(X, y, s, self.epsilon, l2, bool(self.fit_intercept), scale)
+        return (None, scale) if found is None else found
+
     def _alternate(
         self, X: Any, y: Array, s: Array, scale: float, start: Array | None
     ) -> tuple[Answer, "ScaleSearch", Array]:
@@ -127,7 +143,9 @@ class HuberRegressor(L1Ratio, SeparablePenalty, Regressor):
         penalty["l1"] = 0.5 * penalty["l1"]
         middle = np.average(y, weights=s) if self.fit_intercept else 0.0
         least = SMALLEST_SCALE * float(np.sqrt(np.average((y - middle) ** 2, weights=s)))
-        least = max(least, SMALLEST_SCALE**2 * float(np.abs(y).max()), np.finfo(float).tiny)
+        least = max(
+            least, SMALLEST_SCALE**2 * float(np.abs(y).max()), np.sqrt(np.finfo(float).tiny)
+        )
         search = ScaleSearch(scale, least)
         while True:
             glm = describe(
@@ -175,13 +193,6 @@ class ScaleSearch:
             next_ = 0.5 * (self.low + self.high) if inside else place + off
         self.scale = float(np.exp(next_)) if next_ > floor else self.least
         return False
-
-
-def _first_scale(y: Array, s: Array) -> float:
-    """A scale to begin with: the median distance of y from its median."""
-    y = y[s > 0]
-    spread = float(np.median(np.abs(y - np.median(y)))) or float(y.std())
-    return 1.4826 * spread if spread > 0 else 1.0
 
 
 def _scale_of(left: Array, s: Array, epsilon: float) -> float:

@@ -41,6 +41,7 @@ class SeparableRegressor(SeparablePenalty, Ignored, PenalisedRegressor):
         self._check_parameters()
         if check_input:
             X, y = self._validated(X, y)
+        self.n_features_in_ = X.shape[1]
         if not isinstance(self.precompute, bool):
             check_gram(self.precompute, X, sample_weight, self.fit_intercept)
         self._minimise(X, y, sample_weights(sample_weight, X.shape[0]))

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from sklearn.utils.validation import column_or_1d
+
 from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.regression_path import enet_path, lasso_path
 from proxlearn.sklearn.regressor_cv import RegressorCV
@@ -22,6 +24,11 @@ class SeparableCV(SeparablePenalty, Ignored, RegressorCV):
 
     precompute: Any = "auto"
     verbose: Any = False
+
+    def _validated(self, X: Any, y: Any) -> tuple[Any, Any]:
+        X, y = super()._validated(X, y)
+        # A column is a single target, with scikit-learn's warning.
+        return X, column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
 
 
 @estimator

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from proxlearn.core.glm import Glm, Limits, describe
+from proxlearn.core.glm import Answer, Glm, Limits, describe
 from proxlearn.errors import InputError, unknown
 from proxlearn.sklearn.classifier import LogisticClassifier, labelled
 from proxlearn.sklearn.declaration import estimator
@@ -117,7 +117,7 @@ class LogisticRegression(LogisticClassifier):
         rows = 1 if len(self.classes_) == 2 else len(self.classes_)
         if not (self.warm_start and hasattr(self, "coef_")):
             self.coef_ = np.zeros((rows, X.shape[1]), dtype=X.dtype)
-            self.intercept_ = np.zeros(rows)
+            self.intercept_ = np.zeros(rows, dtype=X.dtype)
         self.dual_gap_, self.n_iter_ = np.inf, np.zeros(1, dtype=np.int32)
         warn_of_gap("MAX_ITER", np.inf, self.tol)
 
@@ -174,9 +174,26 @@ def fit_all(
         answer = solve(glm, start, limits, model.tol)
         warn_unless_solved(answer, model.tol)
         model.coef_, model.intercept_ = answer.x, answer.intercept
-    model.dual_gap_ = float(answer.gap[0]) * (C if np.isfinite(C) else 1.0)
+    lost = round_intercept(model, answer, float(w.sum()))
+    model.dual_gap_ = (float(answer.gap[0]) + lost) * (C if np.isfinite(C) else 1.0)
     least = 1 if classes > 2 else 0
     return np.maximum(answer.iterations, least).astype(np.int32)
+
+
+def round_intercept(model: Any, answer: Answer, total: float) -> float:
+    """Round `intercept_` to the precision of `coef_` where a solved fit stays solved.
+
+    Returns the most that the objective grows. As a function of the constants its curvature is at
+    most L, half the sum of the weights, and so its slope at most sqrt(2 L gap).
+    """
+    rounded = model.intercept_.astype(model.coef_.dtype, copy=False)
+    moved = float(np.linalg.norm(rounded - model.intercept_))
+    gap, curvature = float(answer.gap[0]), 0.5 * total
+    lost = moved and moved * np.sqrt(2.0 * curvature * gap) + 0.5 * curvature * moved**2
+    if gap <= model.tol * abs(float(answer.objective[0])) < gap + lost:
+        return 0.0
+    model.intercept_ = rounded
+    return float(lost)
 
 
 def logistic_limits(estimator: Any, penalised: bool = True, sparse: bool = False) -> Limits:

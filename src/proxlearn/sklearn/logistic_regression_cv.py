@@ -36,7 +36,7 @@ from proxlearn.sklearn.regressor import feature_weights
 from proxlearn.sklearn.ridge import path
 from proxlearn.sklearn.routing import routed, router
 
-Paths = tuple[Array, Array, npt.NDArray[np.int64]]
+Paths = tuple[Array, Array, npt.NDArray[np.int32]]
 """coefs (folds, Cs, rows, n + 1) with the intercept last, scores (folds, Cs), and iterations."""
 
 CERTAIN = -float(np.log(np.finfo(float).eps))
@@ -220,7 +220,7 @@ class LogisticRegressionCV(LogisticClassifier):
         self, X: Any, labels: Any, weights: Array, folds: list[Fold], scoring: Any, ratio: float
     ) -> Paths:
         coefs = np.zeros((len(folds), len(self.Cs_), 1, X.shape[1] + 1))
-        counts = np.zeros(coefs.shape[:2], dtype=np.int64)
+        counts = np.zeros(coefs.shape[:2], dtype=np.int32)
         both = self._with_both_classes(labels, weights, coefs)
         if len(both):
             of_columns = feature_weights(self.penalty_weights, X.shape[1])
@@ -252,7 +252,7 @@ class LogisticRegressionCV(LogisticClassifier):
         C, n = len(self.classes_), X.shape[1]
         of_columns = feature_weights(self.penalty_weights, n)
         coefs = np.empty((len(folds), len(self.Cs_), C, n + 1))
-        counts = np.empty((len(folds), len(self.Cs_)), dtype=np.int64)
+        counts = np.empty((len(folds), len(self.Cs_)), dtype=np.int32)
         for k, row in enumerate(weights):
             model = Multinomial(
                 X, labels, C, row, ratio, self.fit_intercept, self.positive, of_columns

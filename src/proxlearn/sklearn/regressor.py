@@ -14,6 +14,7 @@ from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import (
     Array,
     Estimator,
+    are_numbers,
     limits_of,
     linear_prediction,
     require_at_least,
@@ -70,6 +71,28 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, Estimator):  # type: ign
             X coef_ + intercept_.
         """
         return linear_prediction(self, X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The coefficient of determination R^2 of the predictions.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (m, n)
+        y : array (m,) or (m, T)
+        sample_weight : array (m,), optional
+
+        Returns
+        -------
+        float
+            1 - sum (y - predictions)^2 / sum (y - mean)^2.
+        """
+        if sample_weight is None and are_numbers(y):
+            made = self.predict(X)
+            total = float(np.square(y - y.mean()).sum())
+            if made.shape == y.shape and total > 0:
+                return 1.0 - float(np.square(y - made).sum()) / total
+        # With all of scikit-learn's checks, which take half of a cross-validation of small data.
+        return float(super().score(X, y, sample_weight))
 
     @property
     def sparse_coef_(self) -> Any:

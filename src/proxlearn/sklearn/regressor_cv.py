@@ -1,7 +1,7 @@
 """The fit that LassoCV and ElasticNetCV share: alpha is chosen on held-out folds."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from proxlearn.sklearn.fitting import (
     writable,
 )
 from proxlearn.sklearn.folds import Fold, of_fold, path_predictions, split, training_weights
-from proxlearn.sklearn.regressor import LeastSquaresRegressor, Penalty, is_full, times
+from proxlearn.sklearn.regressor import LeastSquaresRegressor, Penalty, times
 from proxlearn.sklearn.ridge import path
 from proxlearn.sklearn.routing import routed, router
 from proxlearn.sklearn.shared_parameters import AlphaGrid
@@ -155,7 +155,7 @@ class RegressorCV(AlphaGrid, LeastSquaresRegressor):
         glm = describe(X, y, "squares", **penalty, sample_weight=kept, intercept=intercept)
         # The loss is a sum and not a mean, so that each fold has its own multiple of alpha.
         factors = grid[:, None] * kept.sum(axis=1)
-        limits = limits_of(self, is_full(penalty) and bool(grid.all()))
+        limits = replace(limits_of(self), tol=float(self.tol))  # the errors need no more
         answers = path(glm, factors, limits, threads=thread_count(self.n_jobs))
         warn_unless_solved(answers, self.tol)
         errors = np.empty((len(grid), len(folds)))

@@ -30,8 +30,8 @@ class TrainConfig:
     """
 
     rule: str = "compact"
-    """'compact', which coefficients the paper's LSTM learns (p, a, pa, pba, ...), or a competitor:
-    'l2o-dm', 'rnnprop', 'step-lista', 'ada-lista'."""
+    """'compact'; what the paper's LSTM learns (p, a, pa, pba, ...); 'banded' or 'splitting', for
+    pictures behind operators; or a competitor: 'l2o-dm', 'rnnprop', 'step-lista', 'ada-lista'."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Further settings of the rule, such as ``{"activation": "softplus"}``."""
     steps: int = 500

@@ -1,10 +1,9 @@
 """The conventions of the paper's authors in one object, and the corrected ones beside them.
 
 `PUBLISHED` trains and runs the methods as the authors' public code does, also where that code
-differs from the paper or from what is right. `CORRECTED` has the right step and the settings that we advise.
-The experiments use both; nothing else in the package uses either. `CONVENTIONS` says of every
-convention what it is, why we take it over, and where the authors' code (xhchrn/MS4L2O on GitHub)
-has it.
+differs from the paper or from what is right. `CORRECTED` has the right step and the settings that
+we advise. The experiments use both; nothing else in the package uses either. docs/paper.md says of
+every convention what it is, why we take it over, and where the authors' code has it.
 """
 
 from collections.abc import Mapping
@@ -28,116 +27,6 @@ PROBLEMS: Mapping[str, Family] = MappingProxyType(
 )
 """What the methods are trained on. 'small-lasso' serves for the spread of the ablation alone, and
 'lowlambda' is what the paper trains on for CIFAR-10."""
-
-
-@dataclass(frozen=True)
-class Convention:
-    """One way in which the authors' code does something that could be done otherwise."""
-
-    what: str
-    published: str
-    corrected: str
-    why: str
-    """Why the published preset takes it over."""
-    where: str
-    """File of the authors' code."""
-
-
-CONVENTIONS = (
-    Convention(
-        "unit of p, and the step of ISTA and FISTA, for logistic and softmax losses",
-        "1/‖A‖",
-        "1/L, that is 4m/‖A‖² and 2m/‖A‖²",
-        "The learned p lies in a fixed range of its unit, so the unit decides how far a rule can "
-        "step on data of another size; and FISTA is measured with it.",
-        "optimizees/logistic_l1.py, grad_lipschitz",
-    ),
-    Convention(
-        "b1 and b2 of the ablation",
-        "2 sigmoid(·), added inside the prox",
-        "no activation, subtracted as in the paper",
-        "An activation that can decay to 0 lets the biases vanish, and without that the variants "
-        "stall.",
-        "optimizers/coord_math_lstm.py, forward (b_norm is applied to B1 and B2)",
-    ),
-    Convention(
-        "inputs of the LSTM in training",
-        "constants",
-        "part of the graph",
-        "The gradient of the training does not flow through the inputs, which is another training.",
-        "optimizers/coord_math_lstm.py, detach_grad=True",
-    ),
-    Convention(
-        "initial state of the LSTM",
-        "a standard normal draw for every coordinate of every run (RNNprop on LASSO: times 0.01)",
-        "zero",
-        "A rule is trained to forget a random state. Ours is drawn from a seed and the instance's "
-        "data, so that a run can be repeated.",
-        "optimizers/coord_math_lstm.py and rnnprop.py, reset_state",
-    ),
-    Convention(
-        "learning rate",
-        "constant; 1e-2 for LASSO, 3e-3 for logistic regression and for RNNprop",
-        "half a cosine from 1e-2",
-        "It decides where a training of 500 minibatches ends.",
-        "configs/1_lasso_training.yaml, logistic_training.yaml; scripts/2_lasso_in_distribution.sh",
-    ),
-    Convention(
-        "norm of the gradient in training",
-        "not limited",
-        "clipped at 1",
-        "As above.",
-        "main.py",
-    ),
-    Convention(
-        "loss of the training",
-        "mean of F(y_k)",
-        "mean of F(y_k)",
-        "The paper says so; the answer of a method is x all the same, and we report F(x).",
-        "main.py; the variable X of optimizees/lasso.py is the paper's y",
-    ),
-    Convention(
-        "weights kept",
-        "smallest mean of F(y_k) over 100 iterations of the validation problems",
-        "smallest mean of log10 of the gap at x_k",
-        "The mean of F looks at the first iterations, where F is large.",
-        "main.py",
-    ),
-    Convention(
-        "real data",
-        "every feature has mean 0 and variance 1; a picture is divided by its norm",
-        "the same",
-        "The paper says 'normalized'; the script standardises. Of CIFAR-10 the paper says that "
-        "each image was normalized, and no script has it.",
-        "optimizees/logistic_real_data.py, normalize_data",
-    ),
-    Convention(
-        "L2O-DM",
-        "reads the gradient and x as they are; writes 0.1 ELU(·)",
-        "reads log|g| and sign g, as Andrychowicz et al. do; writes 0.1 (·)",
-        "It is the competitor that the paper measured.",
-        "optimizers/coord_blackbox_lstm.py",
-    ),
-    Convention(
-        "RNNprop",
-        "a linear layer with ELU before the LSTM",
-        "the same",
-        "Lv et al. have it.",
-        "optimizers/rnnprop.py",
-    ),
-    Convention(
-        "Adam and AdamHD",
-        "alpha 0.01, beta 0.1 and 0.1; alpha 0.1, beta 0.001 and 0.1, hyper 32 times 1e-7 (one dot "
-        "product for a batch of 32), alpha >= 1e-8",
-        "tuned over a grid that contains these values",
-        "They are the baselines that the paper measured.",
-        "scripts/2_lasso_in_distribution.sh; optimizers/adam_hd.py",
-    ),
-)
-"""Left out, since no method has a size of a batch: the black-box methods get the gradient of the
-batch's mean, and all instances of a batch share AdamHD's alpha. Left out, since they change nothing
-that can be measured: the factor 0.9999 of every step, the second bias of PyTorch's LSTM, and a
-validation set of 1024 problems (ours has 128)."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from proxlearn.evaluation.report.verdicts import (
     SLACK,
     STEPS,
     Verdict,
+    ablated,
     against,
     beside_fista,
     both,
@@ -108,24 +109,17 @@ def earlier_problems(folder: Path, experiment: str) -> str:
 
 
 def _ablation(results: Results) -> list[Verdict]:
-    """All variants converge, and learning b1 or b2 does not help.
-
-    They are judged as the published preset trains them, once all of those were run.
-    """
-    level = results.converged
-    counts = {v: results.to("ablation", "", f"published-lasso-{v}-0", level) for v in VARIANTS}
-    published = all(count.measured for count in counts.values())
-    if not published:
-        counts = {v: results.to("ablation", "", f"lasso-{v}", level) for v in VARIANTS}
-    fewer = FEWER if counts["p"].measured and not published else ""
-    restarted = str(results.to("ablation", "", "fista-restart", level))
+    """All variants converge, and learning b1 or b2 does not help."""
+    counts, preset = ablated(results, VARIANTS)
+    fewer = FEWER if counts["p"].measured and preset == "shipped" else ""
+    restarted = str(results.to("ablation", "", "fista-restart", results.converged))
     biased = ("pba1", "pba2", "pba12")
     ends = [None if not c.measured else c.value is not None for c in counts.values()]
     better = [counts["pba"].no_later(counts[v]) for v in biased]
     words = {v: f"{v.upper()} {count}" for v, count in counts.items()}
     ours = ", ".join(words.values())
     fixed = ", ".join(words[v] for v in ("pba", *biased))
-    weights = f"{'published' if published else 'shipped'}: 1 seed" if counts["p"].measured else ""
+    weights = f"{preset}: 1 seed" if counts["p"].measured else ""
     return [
         Verdict("LASSO: all learned variants converge", "ablation", "all converge", ours,
                 restarted, verdict(reduce(both, ends)), fewer, weights),

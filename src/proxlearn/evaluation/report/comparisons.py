@@ -16,6 +16,7 @@ from proxlearn.evaluation.report.verdicts import (
     SEEDS,
     SLACK,
     Verdict,
+    ablated,
     both,
     in_each_unit,
     median,
@@ -52,15 +53,8 @@ def compare(results: Results) -> list[Verdict]:
 
 def _without_b(results: Results) -> Verdict:
     """Figure 1: a learned b shows no significant benefit, PBA against PA."""
-    names = ("pa", "pba")
-    counts = [
-        results.to("ablation", "", f"published-lasso-{v}-0", results.converged) for v in names
-    ]
-    preset = "published"
-    if not all(count.measured for count in counts):
-        counts = [results.to("ablation", "", f"lasso-{v}", results.converged) for v in names]
-        preset = "shipped"
-    pa, pba = counts
+    counts, preset = ablated(results, ("pa", "pba"))
+    pa, pba = counts["pa"], counts["pba"]
     holds = pa.at_most(SLACK * pba.value) if pba.value is not None else pa.no_later(pba)
     return Verdict(
         "LASSO: learning b as well (PBA) brings nothing over PA",

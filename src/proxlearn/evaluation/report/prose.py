@@ -140,7 +140,7 @@ def _milliseconds(panel: Panel, method: Method, level: float) -> float | None:
 
 
 def _summary(experiment: Experiment, panel: Panel) -> str:
-    """Who needs the fewest iterations and the least time to each level, in words."""
+    """Which method needs the fewest iterations, and which the least time, to each level."""
     lines = []
     for level in _levels_of(experiment):
         counts = {m.label: k for m in panel.methods if (k := _steps(m, level)) is not None}

@@ -9,6 +9,9 @@ from proxlearn.problems.problem import Problem
 from proxlearn.solving.solution import Solution
 from proxlearn.solving.solver import solve
 
+METHODS = ("fista-restart", "auto")
+FEW = 20
+"""Iterations after which each of them is stopped."""
 LEAST = 1e-12
 """A tolerance that is not reached: with 0 no certificate would be looked for on the way."""
 
@@ -18,12 +21,9 @@ def stages(
     before: Any,
     title: str = "measured",
     *,
-    optimizers: tuple[str, ...] = ("fista-restart", "auto"),
-    iterations: int = 20,
     tol: float = 1e-3,
-    max_iter: int = 1000,
 ) -> tuple[Any, Solution]:
-    """A figure with the data and what each method makes of them, with certified gaps below.
+    """A figure with the data and what two methods make of them, with certified gaps below.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ def stages(
         What was measured, as a picture.
     title : str
         What to write above it.
-    optimizers : names
-        The methods that are stopped after `iterations`; the last one then goes on to `tol`.
+    tol : float
+        The relative gap to which the second of `METHODS` goes on.
 
     Returns
     -------
@@ -46,10 +46,10 @@ def stages(
     import matplotlib.pyplot as plt
 
     panels = [(title, np.asarray(before), "")]
-    for name in optimizers:
-        short = solve(problem, name, tol=LEAST, max_iter=iterations, polish=False)
-        panels.append((f"{name}, {iterations} iterations", _picture(short), _gap(short)))
-    best = solve(problem, optimizers[-1], tol=tol, max_iter=max_iter, polish=False)
+    for name in METHODS:
+        short = solve(problem, name, tol=LEAST, max_iter=FEW, polish=False)
+        panels.append((f"{name}, {FEW} iterations", _picture(short), _gap(short)))
+    best = solve(problem, METHODS[-1], tol=tol, polish=False)
     count = int(np.asarray(best.iterations).max())
     panels.append((f"optimum, {count} iterations", _picture(best), _gap(best)))
     figure, axes = plt.subplots(1, len(panels), figsize=(3 * len(panels), 3.5))

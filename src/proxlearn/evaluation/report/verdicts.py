@@ -148,6 +148,19 @@ def in_each_unit(
     }
 
 
+def ablated(results: Results, variants: Sequence[str]) -> tuple[dict[str, Count], str]:
+    """Iterations of the ablation's variants to convergence, and the preset that trained them.
+
+    That is the published one, once all of these variants were run with it; else the shipped
+    weights.
+    """
+    level = results.converged
+    counts = {v: results.to("ablation", "", f"published-lasso-{v}-0", level) for v in variants}
+    if all(count.measured for count in counts.values()):
+        return counts, "published"
+    return {v: results.to("ablation", "", f"lasso-{v}", level) for v in variants}, "shipped"
+
+
 def median(counts: Sequence[Count]) -> Count:
     """The median of some counts, the later of two; what did not arrive comes last."""
     ordered = sorted(counts, key=lambda c: (c.value is None, c.value))

@@ -65,9 +65,7 @@ def get(optimizer: "str | Optimizer") -> Optimizer:
     if optimizer in NAMES:
         return NAMES[optimizer]()
     if zoo.has(optimizer) or optimizer.endswith(".safetensors"):
-        from proxlearn.methods.checkpoint import (
-            load,  # reads rules, which import optimizers' neighbours
-        )
+        from proxlearn.methods.checkpoint import load  # which imports this package
 
         return load(optimizer)
     raise unknown("optimizer", optimizer, [*NAMES, *zoo.names()])

@@ -19,6 +19,8 @@ class Operator(ABC):
     batch: int = 1
     dtype: torch.dtype
     device: torch.device
+    grid: tuple[int, ...] | None = None
+    """The sides of the pictures that x holds, where the operator knows them."""
 
     @abstractmethod
     def forward(self, x: Tensor) -> Tensor:

@@ -197,7 +197,7 @@ class GLM(Smooth):
         return self.A.adjoint(u)
 
     def interior(self, sides: Tensor) -> Direction | None:
-        """Directions v (B, ...) with sides_j a_j^T v > 0 wherever sides_j is not 0, see there."""
+        """Directions v (B, ...) with sides_j a_j^T v > 0 wherever sides_j is not 0."""
         return interior_direction(self.A, sides)
 
     def best_multiple(self, u: Tensor, slope: Tensor) -> Tensor:
