@@ -209,6 +209,11 @@ cdef class Sparse(Data):
         cdef Block *block
         if count == known:
             return 0
+        if count == 1 and self.is_ones(self.index[live[0]]):
+            H[0] = self.m if D == NULL else sum_of(D, self.m)
+            return 0
+        if known == 0 and self.blocks > 1:  # one block is read faster than several
+            self.listed = self.blocks = 0
         self.by_rows()
         for p in range(self.k):
             self.place[p] = -1

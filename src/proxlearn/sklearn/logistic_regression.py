@@ -4,6 +4,7 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from proxlearn.core.glm import Answer, Glm, Limits, describe
 from proxlearn.errors import InputError, unknown
@@ -169,7 +170,8 @@ def fit_all(
     else:
         glm = binary(X, numbers, w, ratio, model.fit_intercept, 1.0 / C, model.positive, weights)
         penalised = np.isfinite(C) and bool(np.all(weights))
-        answer = solve(glm, start, logistic_limits(model, penalised), model.tol)
+        limits = logistic_limits(model, penalised, scipy.sparse.issparse(X))
+        answer = solve(glm, start, limits, model.tol)
         warn_unless_solved(answer, model.tol)
         model.coef_, model.intercept_ = answer.x, answer.intercept
     lost = round_intercept(model, answer, float(w.sum()))
@@ -194,11 +196,16 @@ def round_intercept(model: Any, answer: Answer, total: float) -> float:
     return float(lost)
 
 
-def logistic_limits(estimator: Any, penalised: bool = True) -> Limits:
-    """When a solve stops; no iteration at all is allowed, as in scikit-learn."""
+def logistic_limits(estimator: Any, penalised: bool = True, sparse: bool = False) -> Limits:
+    """When a solve stops; no iteration at all is allowed, as in scikit-learn.
+
+    A fit to sparse columns ends at `tol` itself: sweeps over them, not Newton steps, take most of
+    its time, and a gap of 1e-8 in place of 1e-4 takes up to 1.4 times as long (relathe, C = 1,
+    2026-11-19; 11.8 and 16.4 ms).
+    """
     require_common(estimator, 0)
     tol = float(estimator.tol)
-    return Limits(aim(tol) if penalised else tol, int(estimator.max_iter))
+    return Limits(aim(tol) if penalised and not sparse else tol, int(estimator.max_iter))
 
 
 def binary(
