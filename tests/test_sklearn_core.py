@@ -62,7 +62,8 @@ def test_no_estimator_imports_torch_or_numba():
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 def test_arrays_are_used_in_place(diabetes, monkeypatch, order, precision):
-    X = np.array(diabetes[0], order=order, dtype=precision)
+    """Data of more than 1 MiB; smaller ones may be copied."""
+    X = np.array(np.tile(diabetes[0], (40, 1)), order=order, dtype=precision)
     used = []
 
     def record(glm, *args, **options):
@@ -70,7 +71,7 @@ def test_arrays_are_used_in_place(diabetes, monkeypatch, order, precision):
         return core.solve_glm(glm, *args, **options)
 
     monkeypatch.setattr(regressor, "solve", record)
-    ours.Lasso(0.1).fit(X, diabetes[1])
+    ours.Lasso(0.1).fit(X, np.tile(diabetes[1], 40))
     assert used[0] is X
 
 

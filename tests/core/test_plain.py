@@ -1,4 +1,4 @@
-"""One LASSO, elastic net or NNLS with a dense A in Fortran order: one call of the core."""
+"""One LASSO, elastic net or NNLS with a dense A, and fits of estimators: one call of the core."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def proven_gap(A, b, x, lam, lam2, nonnegative):
 @pytest.mark.parametrize("defect", DEFECTS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_answers_are_those_of_the_description(shape, defect, ratio, nonnegative):
-    """The same problem in C order takes the other way; the gap is computed again here."""
+    """With a start it takes the other way; C order is copied. The gap is computed again here."""
     A, b = drawn(*shape, defect)
     top = max(float((A.T @ b).max() if nonnegative else abs(A.T @ b).max()), 1e-3)
     for share in (0.5, 0.05, 0.002):
@@ -66,19 +66,82 @@ def test_answers_are_those_of_the_description(shape, defect, ratio, nonnegative)
                 else pl.lasso(A, b, lam, **more)
             )
 
-        plain, other = problem(A), problem(np.ascontiguousarray(A[:, :]))
-        assert plain.plain is not None
-        found = pl.solve(plain, tol=1e-9)
-        F, gap = proven_gap(A, b, found.x, lam, ratio * lam, nonnegative)
-        assert found.solved, found
-        assert gap <= 1e-9 * F + 1e-13 * (b @ b)
-        assert found.objective[0] == pytest.approx(F, rel=1e-12, abs=1e-13 * (b @ b))
-        assert found.gap[0] == pytest.approx(max(gap, 0.0), rel=1e-3, abs=1e-12 * (b @ b))
-        assert not nonnegative or (found.x >= 0).all()
-        if min(shape) > 1:
-            assert other.plain is None
-        expected = pl.solve(other, tol=1e-9).objective[0]
-        assert found.objective[0] == pytest.approx(expected, rel=2e-9, abs=1e-13 * (b @ b))
+        expected = pl.solve(problem(A), tol=1e-9, x0=np.zeros(A.shape[1])).objective[0]
+        for plain in (problem(A), problem(np.ascontiguousarray(A))):
+            assert plain.plain is not None
+            found = pl.solve(plain, tol=1e-9)
+            F, gap = proven_gap(A, b, found.x, lam, ratio * lam, nonnegative)
+            assert found.solved, found
+            assert gap <= 1e-9 * F + 1e-13 * (b @ b)
+            assert found.objective[0] == pytest.approx(F, rel=1e-12, abs=1e-13 * (b @ b))
+            assert found.gap[0] == pytest.approx(max(gap, 0.0), rel=1e-3, abs=1e-12 * (b @ b))
+            assert not nonnegative or (found.x >= 0).all()
+            assert found.objective[0] == pytest.approx(expected, rel=2e-9, abs=1e-13 * (b @ b))
+
+
+def test_large_data_in_rows_are_not_copied():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((3000, 50))
+    b = A[:, 0] + rng.standard_normal(3000)
+    problem = pl.lasso(A, b, 30.0)
+    found = pl.solve(problem, tol=1e-9)
+    assert problem.plain.A is A
+    assert problem.model.A.values is A
+    assert found.solved
+    F, gap = proven_gap(A, b, found.x, 30.0, 0.0, False)
+    assert gap <= 1e-9 * F
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(1, 7), (40, 1), (9, 9), (60, 24), (333, 17), (90, 200)])
+def test_a_fit_is_that_of_the_centred_and_weighted_problem(shape, order, intercept, weighted):
+    A, b = drawn(*shape, "none")
+    A = np.asarray(A + 3.0, order=order)
+    b, s = b + 5.0, np.random.default_rng(1).random(len(b)) * 3 if weighted else None
+    s = None if s is None else np.where(np.arange(len(b)) % 5 == 4, 0.0, s)
+    given = A.copy(), b.copy()
+    found = kernel.fit_plain(A, b, s, 0.4, 0.2, False, intercept, 1e-9, 1000)
+    assert found is not None
+    x, c, F, gap, status = found[:5]
+    share = np.full(len(b), 1.0) if s is None else s
+    mean, middle = np.zeros(A.shape[1]), 0.0
+    if intercept:
+        mean, middle = np.average(A, 0, share), np.average(b, weights=share)
+    roots = np.sqrt(share)
+    centred, target = roots[:, None] * (A - mean), roots * (b - middle)
+    value, bound = proven_gap(centred, target, x, 0.4, 0.2, False)
+    assert status == 0
+    assert c == pytest.approx(middle - mean @ x, abs=1e-9)
+    assert F[0] == pytest.approx(value, rel=1e-10, abs=1e-12 * (b @ b))
+    assert bound <= 1e-9 * value + 1e-12 * (b @ b)
+    assert gap[0] == pytest.approx(max(bound, 0.0), rel=1e-2, abs=1e-10 * (b @ b))
+    assert (given[0] == A).all()
+    assert (given[1] == b).all()
+
+
+def test_a_constant_target_has_no_coefficients():
+    A, _ = drawn(50, 8, "none")
+    x, c, F, gap, status = kernel.fit_plain(
+        A, np.full(50, 0.1), np.full(50, 0.7), 1e-9, 0.0, False, True, 1e-9, 1000
+    )[:5]
+    assert (x == 0).all()
+    assert c == pytest.approx(0.1)
+    assert (F[0], gap[0], status) == (0.0, 0.0, 0)
+
+
+def test_fits_of_another_form_take_another_way():
+    A, b = drawn(20, 5, "none")
+    fit = kernel.fit_plain
+    assert fit(A[::2], b[:10].copy(), None, 0.5, 0.0, False, True, 1e-6, 100) is None
+    assert fit(A, b, None, 0.0, 0.0, False, True, 1e-6, 100) is None
+    assert fit(A, b.astype(np.float32), None, 0.5, 0.0, False, True, 1e-6, 100) is None
+    many = np.zeros((400_000, 1)), np.zeros(400_000)
+    assert fit(*many, None, 0.5, 0.0, False, True, 1e-6, 9) is None
+    assert fit(A.astype(np.float32), b, None, 0.5, 0.0, False, True, 1e-6, 100) is None
+    A[3, 2] = np.nan
+    assert fit(A, b, None, 0.5, 0.0, False, True, 1e-6, 100) is None
 
 
 def proven_gap_of_nnls(A, b, x):

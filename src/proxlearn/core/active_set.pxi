@@ -8,6 +8,7 @@
 
 cdef enum:
     MOST_STEPS = 200  # Most steps of a solve, beside two for each variable that was active at its beginning.
+    REFACTOR = 24     # Where more than one variable in so many leaves at once, the factor is made anew.
 
 
 # DEPENDENT, ROUNDING, DERIVATIVE and NOTHING allow for rounding: they lie between the machine precision of 2e-16 and what problems
@@ -28,6 +29,7 @@ cdef class ActiveSet:
     cdef double *L           # (a, a), lower, columns of length `room`
     cdef Py_ssize_t *items   # (a,): the active variables
     cdef double *d           # (a + 1,): a direction
+    cdef double *step        # (a,): it, but for variables that would cross a kink
     cdef double *product     # (k,): H times it
     cdef Py_ssize_t width
     cdef char *inside        # (k,): 1 for the active variables, 2 for those that cannot enter
@@ -35,9 +37,10 @@ cdef class ActiveSet:
     cdef double next_look    # when to look for Ctrl-C again
 
     def __dealloc__(self):
-        free(self.L)
+        release_block(self.L)
         free(self.items)
         free(self.d)
+        free(self.step)
         free(self.product)
         free(self.inside)
         free(self.sign)
@@ -55,17 +58,18 @@ cdef class ActiveSet:
 
     cdef int make_room(self, Py_ssize_t count) except -1 nogil:
         """Room for `count` active variables; those that are there stay."""
-        cdef Py_ssize_t room = count + count // 2 + 16, t
+        cdef Py_ssize_t room = (count + count // 2 + 16) & -CHOLESKY_BLOCK, t
         cdef double *L
         if count <= self.room:
             return 0
-        L = <double *> resized(NULL, room * room, sizeof(double))
+        L = large(NULL, 0, room * room)
         for t in range(self.a):
             memcpy(L + t * room, self.L + t * self.room, self.a * sizeof(double))
-        free(self.L)
+        release_block(self.L)
         self.L, self.room = L, room
         self.items = <Py_ssize_t *> resized(self.items, room, sizeof(Py_ssize_t))
         self.d = <double *> resized(self.d, room, sizeof(double))
+        self.step = <double *> resized(self.step, room, sizeof(double))
         return 0
 
     cdef double pull(self, CoordinateModel M, Py_ssize_t p) noexcept nogil:
@@ -146,6 +150,21 @@ cdef class ActiveSet:
         """The length of column p, with its quadratic penalty."""
         return sqrt(M.H[p * M.ld + p] + M.l2[p])
 
+    cdef void enter_together(self, CoordinateModel M, Py_ssize_t count) noexcept nogil:
+        """Let the first of M's active variables be active, up to one that depends on those before it."""
+        cdef Py_ssize_t i, t, p
+        cdef double *column
+        for t in range(count):
+            p = M.active[t]
+            column = M.H + p * M.ld
+            for i in range(t, count):
+                self.L[t * self.room + i] = column[M.active[i]]
+            self.L[t * self.room + t] += M.l2[p]
+        self.a = cholesky_extend(self.L, self.room, count, 0, DEPENDENT)
+        for i in range(count):
+            self.items[i] = M.active[i]
+            self.inside[self.items[i]] = i < self.a
+
     cdef int enter(self, CoordinateModel M, Py_ssize_t p) except -1 nogil:
         """Let variable p be active; one that depends on the others moves until one of them leaves."""
         cdef Py_ssize_t i, who
@@ -197,6 +216,58 @@ cdef class ActiveSet:
                 return 0
             self.leave(M, who, at)
 
+    cdef bint crosses(self, CoordinateModel M, Py_ssize_t i) noexcept nogil:
+        """True where item i would meet a kink before the end of the direction."""
+        cdef Py_ssize_t p = self.items[i]
+        return self.d[i] != 0.0 and (self.end(M, p, self.d[i]) - M.w[p]) / self.d[i] < 1.0
+
+    cdef bint cut(self, CoordinateModel M) noexcept nogil:
+        """Go to the end of the direction, and let all variables that cross a kink leave at it.
+
+        False, and nothing moves, where only one would leave or the model does not fall.
+        """
+        cdef Py_ssize_t i, p, crossing = 0
+        cdef double change = 0.0
+        memset(self.product, 0, M.k * sizeof(double))
+        for i in range(self.a):
+            p = self.items[i]
+            self.step[i] = self.d[i]
+            if self.crosses(M, i):
+                self.step[i] = self.end(M, p, self.d[i]) - M.w[p]
+                crossing += 1
+            change += self.step[i] * (0.5 * M.l2[p] * self.step[i] - self.pull(M, p))
+        if crossing < 2:
+            return False
+        add_columns(M.H, M.ld, self.items, self.step, self.a, self.product, M.k)
+        for i in range(self.a):
+            change += 0.5 * self.step[i] * self.product[self.items[i]]
+        if not change < 0.0:
+            return False
+        axpy(-1.0, self.product, M.c, M.k)
+        self.leave_crossing(M, crossing)
+        return True
+
+    cdef void leave_crossing(self, CoordinateModel M, Py_ssize_t crossing) noexcept nogil:
+        """Take the step, and let the variables that cross a kink be no longer active."""
+        cdef Py_ssize_t i = self.a - 1, p, kept = 0
+        cdef bint anew = crossing * REFACTOR > self.a
+        while i >= 0:
+            p = self.items[i]
+            if not self.crosses(M, i):
+                M.w[p] += self.step[i]
+            else:
+                M.w[p] = self.end(M, p, self.d[i])
+                self.inside[p] = 0
+                if not anew:
+                    self.leave(M, i, M.w[p])
+            i -= 1
+        if anew:
+            for i in range(self.a):
+                if self.inside[self.items[i]] == 1:
+                    M.active[kept] = self.items[i]
+                    kept += 1
+            self.enter_together(M, kept)
+
     cdef bint settle(self, CoordinateModel M) noexcept nogil:
         """Go to the minimiser over the active variables; False where a kink was met on the way."""
         cdef Py_ssize_t i, who
@@ -208,6 +279,8 @@ cdef class ActiveSet:
             self.d[i] = self.pull(M, self.items[i])
         dtrsv("L", "N", "N", &a, self.L, &room, self.d, &one)
         dtrsv("L", "T", "N", &a, self.L, &room, self.d, &one)
+        if self.cut(M):
+            return False
         who = self.first_kink(M, a, &part)
         self.move(M, part, a)
         if who >= 0:
@@ -243,14 +316,16 @@ cdef class ActiveSet:
 
     cdef double solve(self, CoordinateModel M, double tol) except -1 nogil:
         """Minimise the model until no condition is violated by more than tol, or for many steps."""
-        cdef Py_ssize_t p, count = M.collect(), steps, who = -1
+        cdef Py_ssize_t i, p, count = M.collect(), steps, who = -1
         cdef double worst = INFINITY
         self.begin(M.k, count)
-        for p in range(M.k):
-            if not M.at_kink(p):
-                self.sign[p] = copysign(1.0, M.w[p]) if M.l1[p] > 0 else 0.0
-                self.check_signals()
-                self.enter(M, p)
+        for i in range(count):
+            p = M.active[i]
+            self.sign[p] = copysign(1.0, M.w[p]) if M.l1[p] > 0 else 0.0
+        self.enter_together(M, count)
+        for i in range(self.a, count):
+            self.check_signals()
+            self.enter(M, M.active[i])
         for steps in range(MOST_STEPS + 2 * count):
             self.check_signals()
             if not self.settle(M):

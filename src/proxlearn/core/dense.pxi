@@ -4,6 +4,8 @@ cdef enum:
     ROWS = 1024          # Rows of a block of the Gram matrix at most, and at least,
     LEAST_ROWS = 192
     BLOCK_SIZE = 98_304  # and numbers of a block, which stay in the cache: 768 KiB.
+    COPIED_BLOCK = 4096  # Entries of a block of rows whose columns are copied: they stay in the first cache.
+    LEAST_COPIED_ROWS = 16
     FEW_TASKS = 32       # Targets up to which BLAS takes longer to copy A than to multiply it.
     PREDICT_ALL = 4      # A product with all of A in one call is as fast as with so small a part of it, task by task.
 
@@ -40,8 +42,8 @@ cdef class Dense(Data):
         self.in_place = self.tall and self.double_ != NULL and center is None and not intercept
 
     def __dealloc__(self):
-        free(self.columns)
-        free(self.scaled)
+        release_block(self.columns)
+        release_block(self.scaled)
         free(self.live_column)
 
     cdef int take_gram(self, object gram) except -1:
@@ -59,7 +61,7 @@ cdef class Dense(Data):
     cdef int make_room(self, Py_ssize_t room) except -1 nogil:
         self.live_column = <double **> resized(self.live_column, room, sizeof(double *))
         if not self.in_place:
-            self.columns = <double *> resized(self.columns, room * self.m, sizeof(double))
+            self.columns = large(self.columns, self.k * self.m, room * self.m)
         return 0
 
     @cython.final
@@ -75,23 +77,30 @@ cdef class Dense(Data):
         return self.double_ if is_identity(self.index, self.k) else NULL
 
     cdef int copy_columns(self, Py_ssize_t first, Py_ssize_t count) except -1 nogil:
-        cdef Py_ssize_t p, i, j, start, step = 1 if self.tall else self.ld
-        cdef double *out
+        cdef Py_ssize_t row = 0, rows = self.m
         if self.in_place:
             return 0
+        if not self.tall:  # columns share the lines of the caches
+            rows = max(<Py_ssize_t> LEAST_COPIED_ROWS, COPIED_BLOCK // self.n)
+        while row < self.m:
+            self.copy_some_rows(first, count, row, min(rows, self.m - row))
+            row += rows
+        return 0
+
+    @cython.final
+    cdef void copy_some_rows(self, Py_ssize_t first, Py_ssize_t count, Py_ssize_t row, Py_ssize_t rows) noexcept nogil:
+        cdef Py_ssize_t p, j, start, step = 1 if self.tall else self.ld
+        cdef double *out
         for p in range(first, first + count):
             j = self.index[p]
-            out = self.columns + p * self.m
+            out = self.columns + p * self.m + row
+            start = j * (self.ld if self.tall else 1) + row * step
             if self.intercept and j == self.n - 1:
-                for i in range(self.m):
-                    out[i] = 1.0
-                continue
-            start = j * (self.ld if self.tall else 1)
-            if self.single != NULL:
-                copy_column_float(self.single + start, step, self.shift(j), out, self.m)
+                fill(out, 1.0, rows)
+            elif self.single != NULL:
+                copy_column_float(self.single + start, step, self.shift(j), out, rows)
             else:
-                copy_column_double(self.double_ + start, step, self.shift(j), out, self.m)
-        return 0
+                copy_column_double(self.double_ + start, step, self.shift(j), out, rows)
 
     cdef void correlate(self, double *u, double *c) noexcept nogil:
         cdef Py_ssize_t j, n = self.n - self.intercept
@@ -244,7 +253,7 @@ cdef class Dense(Data):
 
     cdef int make_room_for_block(self, Py_ssize_t count) except -1 nogil:
         if self.scaled_room < count:
-            self.scaled = <double *> resized(self.scaled, count, sizeof(double))
+            self.scaled = large(self.scaled, 0, count)
             self.scaled_room = count
         return 0
 

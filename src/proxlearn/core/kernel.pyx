@@ -49,6 +49,21 @@ cdef extern from "columns.h" nogil:
     void add_columns(const double *H, long ld, const Py_ssize_t *item, const double *weight, long count, double *y, long n) noexcept
 
 
+cdef extern from "gram_single.h" nogil:
+    long gram_single_room(long count) noexcept
+    void gram_in_single(double **column, long m, long count, double *H, long ld, double *room) noexcept
+
+
+cdef extern from "kept_memory.h" nogil:
+    void *take_block(size_t bytes) noexcept
+    void release_block(void *block) noexcept
+
+
+cdef extern from "copied_columns.h" nogil:
+    void copy_all_columns(const double *A, int rows, long m, long n, const double *share, const double *root, double *means, double *out) noexcept
+    double examine_rows(const double *A, const double *u, double *c, long m, long n) noexcept
+
+
 cdef extern from "cholesky.h" nogil:
     enum: CHOLESKY_BLOCK
     long cholesky_extend(double *L, long ld, long k, long known, double least) noexcept
@@ -112,6 +127,8 @@ include "solver_runs.pxi"
 include "inward.pxi"
 include "shared.pxi"
 include "plain_squares.pxi"
+include "plain_given.pxi"
+include "plain_fit.pxi"
 include "plain_nnls.pxi"
 include "one_on_simplex.pxi"
 

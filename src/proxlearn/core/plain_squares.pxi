@@ -2,78 +2,27 @@
 #
 #     minimise  1/2 |A x - b|^2 + l1 sum_j |x_j| + l2/2 sum_j x_j^2,    perhaps subject to x >= 0
 #
-# A is of float64 in Fortran order. What the loop does with objects, this does with one piece of memory and
+# A is of float64 in Fortran order, or was copied to that (plain_given.pxi). What the loop does with objects, this does with one piece of memory and
 # little code, because a call among other work finds neither in the caches: of 58 microseconds for
 # 442 x 10 (2026-11-18, one core) the arithmetic was 8. The method is that of the loop, with the active-set
 # method of gram_active_set.h on every working set. What it does not prove is left to the loop,
 # and problems with larger working sets, on which the loop is faster.
 
 cdef enum:
-    MOST_PLAIN = 256   # Columns of a working set at most.
+    MOST_PLAIN = 256   # Columns of a working set at most,
+    MOST_AT_ONCE = 512  # and where all columns of a tall A join at once.
     SMALL_PLAIN = 128  # Columns of A, or rows, up to which working sets stay small.
     FEW_ABOVE = 64     # Columns with |a_j' b| > 2 l1, where A has more columns: then working sets stay small, too.
     FEW_PLAIN = 16     # Columns up to which all of them join at once: another pass takes as long as their Gram matrix.
     PLAIN_ROUNDS = 100  # Rounds of the active-set method on a working set.
     PLAIN_NEW = 8      # As FIRST_NEW and PART of shared_matrix.py.
+    MOST_REFINED = 3   # Times that a Gram matrix of float32 is used again before the loop takes over.
+    LEAST_SINGLE = 40  # Columns from which on a Gram matrix saves more in float32 than a pass over A costs.
 
 
 cdef double PLAIN_PART = 0.4
-
-
-cdef class PlainSquares:
-    """A problem as it was given, after its numbers were looked at."""
-
-    cdef readonly object A, b, products
-    cdef readonly double l1, l2, largest
-    cdef readonly bint nonnegative, moderate
-    cdef readonly Py_ssize_t n
-
-
-cdef bint fit_plain(A, b) noexcept:
-    """True where A and b are arrays of float64 in one piece, A (m, n) in Fortran order and b (m,)."""
-    return (cnp.PyArray_NDIM(A) == 2 and cnp.PyArray_TYPE(A) == cnp.NPY_DOUBLE and cnp.PyArray_IS_F_CONTIGUOUS(A)
-            and cnp.PyArray_ISBEHAVED_RO(A) and cnp.PyArray_SIZE(A) > 0
-            and cnp.PyArray_NDIM(b) == 1 and cnp.PyArray_TYPE(b) == cnp.NPY_DOUBLE and cnp.PyArray_IS_C_CONTIGUOUS(b)
-            and cnp.PyArray_ISBEHAVED_RO(b) and cnp.PyArray_DIM(b, 0) == cnp.PyArray_DIM(A, 0))
-
-
-def plain_squares(A, b, l1, l2, bint nonnegative):
-    """The problem of these numbers, or None where it is of another form or has to be checked in words.
-
-    A (m, n) and b (m,) must be arrays of float64 in one piece, A in Fortran order, l1 a float > 0 and l2 a
-    float >= 0, all of them finite. One pass over A finds its largest magnitude and A^T b.
-    """
-    if not (isinstance(l1, float) and isinstance(l2, float) and 0.0 < l1 < INFINITY and 0.0 <= l2 < INFINITY):
-        return None
-    return examined(A, b, l1, l2, nonnegative)
-
-
-def plain_nnls(A, b):
-    """The same for non-negative least squares."""
-    return examined(A, b, 0.0, 0.0, True)
-
-
-cdef examined(A, b, double l1, double l2, bint nonnegative):
-    """The problem after one pass over A; None where A and b are of another form, or not finite."""
-    cdef PlainSquares plain
-    cdef cnp.npy_intp m, n
-    cdef double numbers[3]
-    if not (cnp.PyArray_CheckExact(A) and cnp.PyArray_CheckExact(b) and fit_plain(A, b)):
-        return None
-    numbers[1], numbers[2] = l1, l2
-    m, n = cnp.PyArray_DIM(A, 0), cnp.PyArray_DIM(A, 1)
-    if not isfinite(largest_double(<double *> cnp.PyArray_DATA(b), m)):
-        return None
-    plain = PlainSquares.__new__(PlainSquares)
-    plain.products = cnp.PyArray_SimpleNew(1, &n, cnp.NPY_DOUBLE)
-    numbers[0] = examine(<double *> cnp.PyArray_DATA(A), m, <double *> cnp.PyArray_DATA(b),
-                         <double *> cnp.PyArray_DATA(plain.products), m, n)
-    if not isfinite(numbers[0]):
-        return None
-    plain.A, plain.b, plain.n, plain.nonnegative = A, b, n, nonnegative
-    plain.largest, plain.l1, plain.l2 = numbers[0], numbers[1], numbers[2]
-    plain.moderate = are_all_moderate(numbers, 3) and are_all_moderate(<double *> cnp.PyArray_DATA(b), m)
-    return plain
+cdef double SINGLE_SMALL = 1e-12  # Largest entries of A whose squares, and the sums of these, suit float32.
+cdef double SINGLE_LARGE = 1e12
 
 
 cdef struct Plain:
@@ -82,7 +31,7 @@ cdef struct Plain:
     double *b
     const double *q  # (n,): A^T b
     Py_ssize_t m, n
-    double l1, l2, tol
+    double l1, l2, tol, largest
     bint nonnegative
     # what is found,
     double *x  # (n,)
@@ -109,6 +58,8 @@ cdef struct Plain:
     Py_ssize_t *member  # (room,): their numbers
     Py_ssize_t *picked  # (n,)
     char *inside        # (n,)
+    bint whole          # whether all columns will join at once
+    Py_ssize_t refined  # how often a Gram matrix of float32 was used; -1 where it is of float64
     Py_ssize_t k        # how many,
     Py_ssize_t room     # and how many at most
 
@@ -121,10 +72,10 @@ cdef double *piece(char **free_room, size_t count) noexcept nogil:
 
 
 cdef void *lay_out(Plain *p) noexcept nogil:
-    """All memory of a solve in one piece, which the caller frees; NULL where there is none."""
-    cdef size_t n = p.n, most = min(p.n, <Py_ssize_t> MOST_PLAIN), wide = (most + LANES - 1) // LANES * LANES, long_ = wide + LANES
-    cdef size_t cone = 2 * n + p.m if p.l1 == 0.0 else 0, copied = gram_room(p.m, most)
-    cdef char *room = <char *> realloc(NULL, 8 * (15 * long_ + 5 * most + 8 + 3 * n + p.m + cone + 2 * most * wide + copied) + n)
+    """All memory of a solve in one piece, for `release_block`; NULL where there is none."""
+    cdef size_t n = p.n, most = p.n if p.whole else min(p.n, <Py_ssize_t> MOST_PLAIN), wide = (most + LANES - 1) // LANES * LANES, long_ = wide + LANES
+    cdef size_t cone = 2 * n + p.m if p.l1 == 0.0 else 0, copied = max(gram_room(p.m, most), gram_single_room(most))
+    cdef char *room = <char *> take_block(8 * (15 * long_ + 5 * most + 8 + 3 * n + p.m + cone + 2 * most * wide + copied) + n)
     cdef char *at = room
     cdef State *s = &p.state
     if room == NULL:
@@ -168,15 +119,14 @@ cdef Py_ssize_t survey_plain(Plain *p, const double *c) noexcept nogil:
 
 cdef Py_ssize_t choose_plain(Plain *p, const double *c) noexcept nogil:
     """Choose the columns that join the working set, as `grow` of the loop does."""
-    cdef Py_ssize_t count, want, j, strong = 0
+    cdef Py_ssize_t count, want, j
     count = survey_plain(p, c)
-    if p.k == 0 and count > 0:
-        for j in range(count):
-            strong += p.score[j] > (STRONG - 1.0) * p.l1
-        if p.n <= FEW_PLAIN or (p.n <= p.room and p.m >= TALL * p.n and strong >= MOST_COLUMNS * p.n):
-            for j in range(p.n):
-                p.picked[j] = j
-            return p.n
+    if p.k == 0 and count > 0 and (p.whole or p.n <= FEW_PLAIN):
+        for j in range(p.n):
+            p.picked[j] = j
+        if p.n >= LEAST_SINGLE and SINGLE_SMALL < p.largest < SINGLE_LARGE:
+            p.refined = 0
+        return p.n
     want = <Py_ssize_t> ((TALL_GROWTH if p.m >= p.n else 1.0) * p.state.k)
     want = max(<Py_ssize_t> FIRST_COLUMNS, max(<Py_ssize_t> sqrt(p.n), want))
     want = min(want, p.room - p.k)
@@ -197,7 +147,10 @@ cdef void join_plain(Plain *p, Py_ssize_t count) noexcept nogil:
         p.inside[j] = 1
         p.member[i], p.column[i] = j, p.A + j * p.m
         memset(H + i * wide, 0, wide * sizeof(double))
-    gram_of_columns(p.column, NULL, p.m, k, total, H, wide, p.block)
+    if p.refined == 0:
+        gram_in_single(p.column, p.m, total, H, wide, p.block)
+    else:
+        gram_of_columns(p.column, NULL, p.m, k, total, H, wide, p.block)
     mirror(H, wide, k, total)
     for i in range(k, total):
         p.own[i] = p.state.c[i] = p.q[p.member[i]]
@@ -208,6 +161,17 @@ cdef void join_plain(Plain *p, Py_ssize_t count) noexcept nogil:
         most = max(most, p.norms[i])
     p.family.level = 0.01 * p.tol * p.l1 / most if most > 0.0 else 0.0
     p.family.n, p.k = total, total
+
+
+cdef bint refine_plain(Plain *p) noexcept nogil:
+    """Give the model, whose Gram matrix is of float32, the true gradient at x; False where that was done often enough."""
+    cdef Py_ssize_t i
+    if p.refined < 0 or p.refined >= MOST_REFINED:
+        return False
+    p.refined += 1
+    for i in range(p.k):
+        p.own[i] += p.c[p.member[i]] - p.state.c[i]
+    return True
 
 
 cdef double certify_plain(Plain *p) noexcept nogil:
@@ -256,7 +220,8 @@ cdef double certify_plain(Plain *p) noexcept nogil:
 cdef bint run_plain(Plain *p, Py_ssize_t max_iter) noexcept nogil:
     """Solve; True where the answer is proven."""
     cdef double square = dot(p.b, p.b, p.m), size = sqrt(square), sound
-    cdef Py_ssize_t i, count
+    cdef Py_ssize_t count
+    p.refined = -1
     p.k = p.iterations = p.state.k = p.state.valid = p.state.barred_count = 0
     if p.l1 == 0.0 and not point_inside_plain(p):
         return False
@@ -265,18 +230,15 @@ cdef bint run_plain(Plain *p, Py_ssize_t max_iter) noexcept nogil:
         p.iterations += 1
         if count > 0:
             join_plain(p, count)
-            p.state.rounds = 0
-            if not continue_active_set(&p.family, &p.state, p.own, size, PLAIN_ROUNDS):
-                return False
-        elif p.iterations > 1:
+        elif p.iterations > 1 and not refine_plain(p):
+            return False
+        p.state.rounds = 0
+        if p.k > 0 and not continue_active_set(&p.family, &p.state, p.own, size, PLAIN_ROUNDS):
             return False
         sound = certify_plain(p)
         if not (isfinite(sound) and isfinite(p.objective)):
             return False
         if p.gap <= max(p.tol * p.objective, 0.5 * DBL_EPSILON * square):
-            memset(p.x, 0, p.n * sizeof(double))
-            for i in range(p.state.k):
-                p.x[p.member[p.state.S[i]]] = p.state.x[i]
             return True
         count = choose_plain(p, p.c)
     return False
@@ -284,67 +246,31 @@ cdef bint run_plain(Plain *p, Py_ssize_t max_iter) noexcept nogil:
 
 cdef bint prove_plain(Plain *p, Py_ssize_t max_iter) except -1:
     """Solve in memory of its own; True where the answer is proven."""
+    cdef Py_ssize_t i
     cdef bint done
     cdef void *room = lay_out(p)
     if room == NULL:
         raise MemoryError(f"no memory for a working set of {p.room} columns")
     with nogil:
         done = run_plain(p, max_iter)
-        free(room)
+        memset(p.x, 0, p.n * sizeof(double))
+        for i in range(p.state.k if done else 0):
+            p.x[p.member[p.state.S[i]]] = p.state.x[i]
+        release_block(room)
     return done
 
 
 cdef bint pays_plain(Plain *p) noexcept nogil:
-    """True where the working sets will have few columns, as A^T b foretells.
+    """True where the working sets will have few columns, or all will join at once, as A^T b foretells.
 
     Measured on 2026-11-18 (200 x 1000 to 100 x 10,000, at 0.5, 0.1 and 0.01 of the largest lambda): 0.43 to 1.0
     of the loop's time where it says so, 0.9 to 2.3 of it elsewhere.
     """
     cdef Py_ssize_t j, above = 0, strong = 0
     cdef double size
-    if p.n <= SMALL_PLAIN:
-        return True
     for j in range(p.n):
         size = p.q[j] if p.nonnegative else fabs(p.q[j])
         above += size > 2.0 * p.l1
         strong += size > STRONG * p.l1
-    return above <= FEW_ABOVE or (p.m <= SMALL_PLAIN and 2 * strong <= p.n)
-
-
-def solve_plain(PlainSquares plain, tol, max_iter):
-    """x (n,), arrays (1,) of objective and gap, the status, arrays (1,) of iterations and passes, and seconds.
-
-    None where something has to be prepared, and where the tolerance or the number of iterations has to be
-    checked in words.
-    """
-    cdef Plain p
-    cdef double began = now()
-    cdef cnp.npy_intp n = plain.n
-    cdef Py_ssize_t most
-    if not plain.moderate or not isinstance(tol, float) or not isinstance(max_iter, int):
-        return None
-    if not fit_plain(plain.A, plain.b) or cnp.PyArray_DIM(plain.A, 1) != n:
-        return None  # NumPy allows to change the shape of an array in its place
-    p.tol = tol
-    if not 0.0 < p.tol < INFINITY or not 0 < max_iter < 2**31:
-        return None
-    most = max_iter
-    p.m, p.n = cnp.PyArray_DIM(plain.A, 0), n
-    p.A, p.b = <double *> cnp.PyArray_DATA(plain.A), <double *> cnp.PyArray_DATA(plain.b)
-    p.q = <double *> cnp.PyArray_DATA(plain.products)
-    p.l1, p.l2, p.nonnegative = plain.l1, plain.l2, plain.nonnegative
-    x = cnp.PyArray_SimpleNew(1, &n, cnp.NPY_DOUBLE)
-    p.x = <double *> cnp.PyArray_DATA(x)
-    if pays_plain(&p) and prove_plain(&p, most):
-        return (x, one_double(p.objective), one_double(p.gap), SOLVED,
-                one_integer(p.iterations), one_integer(p.iterations + 1), now() - began)
-    numbers = (plain.l1, plain.l2, 0.0 if plain.nonnegative else -INFINITY, INFINITY)
-    found = solve_as_given(
-        plain.A, plain.largest, plain.b, Squares, 1.0, numbers, plain.products, tol, most, INFINITY
-    )
-    if found is None:
-        return None
-    x, _, F, gap, status, iterations, passes = found
-    if not (isfinite(F) and isfinite(largest_double(<double *> cnp.PyArray_DATA(x), n))):
-        status = NUMERICAL_ERROR
-    return x, one_double(F), one_double(gap), status, one_integer(iterations), one_integer(<long> ceil(passes)), now() - began
+    p.whole = p.n <= MOST_AT_ONCE and p.m >= TALL * p.n and strong >= MOST_COLUMNS * p.n
+    return p.whole or p.n <= SMALL_PLAIN or above <= FEW_ABOVE or (p.m <= SMALL_PLAIN and 2 * strong <= p.n)

@@ -9,6 +9,7 @@ import scipy.sparse
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from proxlearn.core.glm import Answer, Glm, describe
+from proxlearn.core.one_fit import fit_at_once
 from proxlearn.errors import InputError
 from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import (
@@ -127,7 +128,8 @@ class Regressor(LinearRegressor):
         Parameters
         ----------
         X : array or sparse matrix (m, n)
-            float32 and float64 in C or Fortran order, and CSC matrices, are used in place.
+            float32 and float64 in C or Fortran order, and CSC matrices, are used in place; dense
+            float64 of at most 1 MiB may be copied.
         y : array (m,) or (m, T)
             One target, or several where the estimator takes them: multi-task estimators fit them
             together, the others each on its own.
@@ -163,14 +165,16 @@ class LeastSquaresRegressor(Regressor):
 
     def _solve(self, X: Any, y: Any, w: Array | None, penalty: Penalty) -> None:
         """Minimise the mean loss with a penalty, and set the attributes."""
-        m = X.shape[0]
-        glm = describe(
-            X, writable(y).T, "squares", **times(m, penalty),
-            sample_weight=None if w is None else w * (m / w.sum()),
-            intercept=bool(self.fit_intercept),
-        )  # fmt: skip
+        m, y = X.shape[0], writable(y)
+        weights = None if w is None else w * (m / w.sum())
         limits = limits_of(self, is_full(penalty))
-        answer = solve(glm, self._start(X, glm), limits)
+        penalty, intercept = times(m, penalty), bool(self.fit_intercept)
+        answer = None
+        if not getattr(self, "warm_start", False):
+            answer = fit_at_once(X, y, weights, penalty, intercept, limits)
+        if answer is None:
+            glm = describe(X, y.T, "squares", **penalty, sample_weight=weights, intercept=intercept)
+            answer = solve(glm, self._start(X, glm), limits)
         warn_unless_solved(answer, self.tol)
         self._assign(answer, X.dtype.type, m, y.ndim)
 
