@@ -19,14 +19,16 @@ def problem_from_files(
 ) -> Problem:
     """The problem of the files A and b; `options` holds what the kind's constructor takes.
 
-    Options that are None count as not given; those of FILES are files. The matrix is
-    converted to the precision asked for first, so that the constructor can refuse numbers that this
-    precision does not hold.
+    Options that are None count as not given; those of FILES are files. Where a precision or a device
+    is asked for, the matrix is converted first, so that the constructor can refuse numbers that
+    this precision does not hold.
     """
     given = {name: value for name, value in options.items() if value is not None}
     for name in names.FILES & given.keys():
         given[name] = read_vector(given[name])
-    matrix = to_matrix("A", read_matrix(A)).in_precision("A", dtype, device)
+    matrix = read_matrix(A)
+    if dtype is not None or device != "cpu":
+        matrix = to_matrix("A", matrix).in_precision("A", dtype, device)
     build = getattr(constructors, kind.replace("-", "_"))
     problem: Problem = build(matrix, read_vector(b), **given)
     return problem

@@ -37,7 +37,7 @@ cdef class ActiveSet:
     cdef double next_look    # when to look for Ctrl-C again
 
     def __dealloc__(self):
-        release_block(self.L)
+        free(self.L)
         free(self.items)
         free(self.d)
         free(self.step)
@@ -62,10 +62,10 @@ cdef class ActiveSet:
         cdef double *L
         if count <= self.room:
             return 0
-        L = large(NULL, 0, room * room)
+        L = aligned(NULL, 0, room * room)
         for t in range(self.a):
             memcpy(L + t * room, self.L + t * self.room, self.a * sizeof(double))
-        release_block(self.L)
+        free(self.L)
         self.L, self.room = L, room
         self.items = <Py_ssize_t *> resized(self.items, room, sizeof(Py_ssize_t))
         self.d = <double *> resized(self.d, room, sizeof(double))

@@ -25,18 +25,6 @@ cdef double *aligned(double *old, size_t known, size_t count) except NULL nogil:
     return <double *> new
 
 
-cdef double *large(double *old, size_t known, size_t count) except NULL nogil:
-    """The same for matrices, whose memory is kept for the next solve: `release_block` frees it."""
-    cdef void *new = take_block((count + 1) * sizeof(double))
-    if new == NULL:
-        with gil:
-            raise MemoryError(f"no memory for {count} numbers")
-    if known > 0:
-        memcpy(new, old, known * sizeof(double))
-    release_block(old)
-    return <double *> new
-
-
 cdef double *vector(array, Py_ssize_t length) except NULL:
     """The numbers of an array (length,) of float64, which the caller keeps."""
     if not (cnp.PyArray_Check(array) and cnp.PyArray_TYPE(array) == cnp.NPY_DOUBLE

@@ -42,8 +42,8 @@ cdef class Dense(Data):
         self.in_place = self.tall and self.double_ != NULL and center is None and not intercept
 
     def __dealloc__(self):
-        release_block(self.columns)
-        release_block(self.scaled)
+        free(self.columns)
+        free(self.scaled)
         free(self.live_column)
 
     cdef int take_gram(self, object gram) except -1:
@@ -61,7 +61,7 @@ cdef class Dense(Data):
     cdef int make_room(self, Py_ssize_t room) except -1 nogil:
         self.live_column = <double **> resized(self.live_column, room, sizeof(double *))
         if not self.in_place:
-            self.columns = large(self.columns, self.k * self.m, room * self.m)
+            self.columns = aligned(self.columns, self.k * self.m, room * self.m)
         return 0
 
     @cython.final
@@ -253,7 +253,7 @@ cdef class Dense(Data):
 
     cdef int make_room_for_block(self, Py_ssize_t count) except -1 nogil:
         if self.scaled_room < count:
-            self.scaled = large(self.scaled, 0, count)
+            self.scaled = aligned(self.scaled, 0, count)
             self.scaled_room = count
         return 0
 

@@ -54,11 +54,6 @@ cdef extern from "gram_single.h" nogil:
     void gram_in_single(double **column, long m, long count, double *H, long ld, double *room) noexcept
 
 
-cdef extern from "kept_memory.h" nogil:
-    void *take_block(size_t bytes) noexcept
-    void release_block(void *block) noexcept
-
-
 cdef extern from "copied_columns.h" nogil:
     void copy_all_columns(const double *A, int rows, long m, long n, const double *share, const double *root, double *means, double *out) noexcept
     double examine_rows(const double *A, const double *u, double *c, long m, long n) noexcept

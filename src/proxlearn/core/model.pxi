@@ -36,13 +36,13 @@ cdef class Model:
         self.factor = self.direction = self.goal = self.step = self.product = NULL
 
     def __dealloc__(self):
-        release_block(self.H)
+        free(self.H)
         free(self.w)
         free(self.c)
         free(self.start)
         free(self.pull)
         free(self.active)
-        release_block(self.factor)
+        free(self.factor)
         free(self.direction)
         free(self.goal)
         free(self.step)
@@ -55,10 +55,10 @@ cdef class Model:
         if k <= self.ld:
             return 0
         room = whole_lanes(max(32, k + k // 2))
-        H = large(NULL, 0, room * room)
+        H = aligned(NULL, 0, room * room)
         for p in range(known):
             memcpy(H + p * room, self.H + p * self.ld, known * sizeof(double))
-        release_block(self.H)
+        free(self.H)
         self.H, self.ld = H, room
         return 0
 
@@ -121,10 +121,10 @@ cdef class Model:
         cdef double *factor
         if count <= self.factor_room:
             return 0
-        factor = large(NULL, 0, room * room)
+        factor = aligned(NULL, 0, room * room)
         for t in range(known):
             memcpy(factor + t * room, self.factor + t * self.factor_room, known * sizeof(double))
-        release_block(self.factor)
+        free(self.factor)
         self.factor, self.factor_room = factor, room
         return 0
 

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from proxlearn.core import kernel
 from proxlearn.core.answers import Answer
@@ -17,11 +18,16 @@ def fit_at_once(
 ) -> Answer | None:
     """Fit one target b (m,) with l1 > 0, and l2 or x >= 0 besides; None where it takes another way.
 
-    The weights of the samples are (m,), or None where all are 1. With few coefficients most of the
+    The weights of the samples are (m,), or None where all are 1. A small sparse A becomes a dense
+    one, so that sparse and dense data have the same coefficients. With few coefficients most of the
     time of a fit is that of Python, which nothing else keeps in the processor's caches.
     """
     if b.ndim != 1 or limits.seconds != math.inf or not penalty.keys() <= SEPARABLE:
         return None
+    if scipy.sparse.issparse(A):
+        if math.prod(A.shape) > kernel.LARGEST_COPY or A.dtype != np.float64:
+            return None
+        A = A.toarray(order="F")
     lower = penalty.get("lower", -math.inf)
     if not isinstance(lower, float) or lower not in (0.0, -math.inf):
         return None

@@ -4,7 +4,9 @@
 # two passes. A large A is left to the loop, which reads it in its place.
 
 cdef enum:
-    MOST_COPIED = 131072  # Entries of A up to which it is copied: 1 MiB.
+    MOST_COPIED = 131072  # Entries of A up to which it is copied: 1 MiB. Other values were not tried.
+
+LARGEST_COPY = MOST_COPIED
 
 
 cdef class PlainSquares:

@@ -72,10 +72,10 @@ cdef double *piece(char **free_room, size_t count) noexcept nogil:
 
 
 cdef void *lay_out(Plain *p) noexcept nogil:
-    """All memory of a solve in one piece, for `release_block`; NULL where there is none."""
+    """All memory of a solve in one piece, which the caller frees; NULL where there is none."""
     cdef size_t n = p.n, most = p.n if p.whole else min(p.n, <Py_ssize_t> MOST_PLAIN), wide = (most + LANES - 1) // LANES * LANES, long_ = wide + LANES
     cdef size_t cone = 2 * n + p.m if p.l1 == 0.0 else 0, copied = max(gram_room(p.m, most), gram_single_room(most))
-    cdef char *room = <char *> take_block(8 * (15 * long_ + 5 * most + 8 + 3 * n + p.m + cone + 2 * most * wide + copied) + n)
+    cdef char *room = <char *> realloc(NULL, 8 * (15 * long_ + 5 * most + 8 + 3 * n + p.m + cone + 2 * most * wide + copied) + n)
     cdef char *at = room
     cdef State *s = &p.state
     if room == NULL:
@@ -256,7 +256,7 @@ cdef bint prove_plain(Plain *p, Py_ssize_t max_iter) except -1:
         memset(p.x, 0, p.n * sizeof(double))
         for i in range(p.state.k if done else 0):
             p.x[p.member[p.state.S[i]]] = p.state.x[i]
-        release_block(room)
+        free(room)
     return done
 
 
