@@ -19,9 +19,9 @@ def problem_from_files(
 ) -> Problem:
     """The problem of the files A and b; `options` holds what the kind's constructor takes.
 
-    Options that are None count as not given; those of FILES are files. Where a precision or a device
-    is asked for, the matrix is converted first, so that the constructor can refuse numbers that
-    this precision does not hold.
+    Options that are None count as not given; those of FILES are files. Where a precision or a
+    device is asked for, the matrix is converted first, so that the constructor can refuse numbers
+    that this precision does not hold.
     """
     given = {name: value for name, value in options.items() if value is not None}
     for name in names.FILES & given.keys():
