@@ -90,6 +90,24 @@ def test_lam_max_is_where_the_last_coordinate_vanishes(name):
     assert (path.x[1, penalised] != 0).any()
 
 
+def test_the_ratio_of_float32_numbers_is_kept_in_float64():
+    A, b = (array.numpy().astype(np.float32) for array in data(5, 30))
+    lam, lam2 = np.float32(0.7), np.float32(0.3)
+    path = pl.path(pl.elastic_net(A, b, lam, lam2), [6.0, 0.4], tol=1e-9)
+    for x, value, objective in zip(path.x, path.lams, path.objective, strict=True):
+        x, r = x.astype(float), A.astype(float) @ x.astype(float) - b
+        own = float(np.squeeze(value)) / float(lam)
+        F = r @ r / 2 + own * (float(lam) * abs(x).sum() + float(lam2) / 2 * x @ x)
+        assert np.squeeze(objective) == pytest.approx(F, rel=1e-13)
+
+
+def test_groups_of_numbers_whose_squares_overflow_have_a_largest_lam():
+    rng = np.random.default_rng(0)
+    A, B = 1e150 * rng.standard_normal((7, 5)), 1e40 * rng.standard_normal((7, 3))
+    top = np.max(np.linalg.norm(A.T @ B / 1e190, axis=1)) * 1e190
+    assert lam_max(pl.multitask_lasso(A, B, lam=1.0)) == pytest.approx(top, rel=1e-12)
+
+
 def test_each_instance_of_a_batch_gets_the_path_it_gets_alone():
     A, b = data(batch=3)
     together = pl.path(pl.lasso(A, b, 1.0), n_lams=5, eps=0.05, tol=1e-10)

@@ -66,8 +66,11 @@ class Plain:
         if self.loss == "poisson":
             fine = z[:, 0] < 11000
             mu = np.where(fine, np.exp(np.where(fine, z[:, 0], 0)), INF)
-            rest = self.b * z[:, 0] - self.b * np.log(np.where(self.b > 0, self.b, 1)) + self.b
-            return (mu - rest).mean(), ((mu - self.b) / m)[:, None]
+            d = z[:, 0] - np.log(np.where(self.b > 0, self.b, 1))
+            near = (self.b > 0) & (abs(d) < 1)  # where mu - b z cancels: b (exp(d) - 1 - d)
+            close = self.b * (np.expm1(np.where(near, d, 0)) - np.where(near, d, 0))
+            value = np.where(near, close, mu - self.b * d - self.b)
+            return value.mean(), ((mu - self.b) / m)[:, None]
         if self.loss == "logistic":
             s = 1 - 2 * self.b
             p = s * z[:, 0]

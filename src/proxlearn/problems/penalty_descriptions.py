@@ -105,7 +105,7 @@ class Separable:
 
     def at_one(self) -> "Separable":
         """The same with lam = 1; lam2 keeps its ratio to lam."""
-        ratio = None if self.lam2 is None else to_numpy(self.lam2) / to_numpy(self.lam)
+        ratio = None if self.lam2 is None else _double(self.lam2) / _double(self.lam)
         return replace(self, lam=np.ones(1), lam2=ratio)
 
     def free(self, n: int, i: int) -> npt.NDArray[np.bool_]:
@@ -220,7 +220,11 @@ class Grouped:
     def lam_max(self, c: npt.NDArray[np.float64], i: int) -> float:
         """The smallest lam for which 0 is optimal in instance i, where -df/dx at 0 is c (n,)."""
         c = np.where(self.free(len(c), i), 0.0, c)
-        return 1.0 / self.at_one().largest_scale(c, i)
+        top = float(np.max(np.abs(c), initial=0.0))
+        if not 0 < top < np.inf:
+            return top
+        # In units of `top`: the squares of a group may leave the range of float64.
+        return top / self.at_one().largest_scale(c / top, i)
 
     def largest_scale(self, c: npt.NDArray[np.float64], i: int) -> float:
         """The largest s for which r* is finite at s c (n,) in instance i; infinite where c is 0."""
