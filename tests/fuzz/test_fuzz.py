@@ -158,3 +158,19 @@ def test_what_was_counted_before_an_interruption_is_printed(monkeypatch, capsys,
     monkeypatch.setattr("fuzz.command.run", run)
     main(["--count", "9", "--failures", str(tmp_path / "failures.txt")])
     assert "2 problems in" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("seed", "number"),
+    [
+        (191126, 3477),  # Poisson's deviance beside counts of 80,000, as the fuzz computes it
+        (191126, 6230),  # the largest lam of groups whose squares overflow
+        (191126, 11950),  # lam2 / lam of a path in float32
+        (261119, 9753),  # an objective from the Gram matrix that is small beside b'b
+        (261119, 29878),  # sweeps that failed for the problem before in the batch
+        (261119, 31790),  # the length of a group of numbers whose squares underflow
+        (261119, 35375),  # an overflow in the start of Huber regression
+    ],
+)
+def test_what_was_reported_in_november_2026_is_right(seed, number):
+    assert main(["--seed", str(seed), "--first", str(number), "--count", "1"]) == 0

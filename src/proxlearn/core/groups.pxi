@@ -6,6 +6,21 @@
 # where its l1_j and the level of its group are 0.
 
 
+cdef double length(double *v, Py_ssize_t n) noexcept nogil:
+    """The length of v, also where the squares of its numbers leave the range of float64."""
+    cdef double square = dot(v, v, n), top = 0.0, total = 0.0
+    cdef Py_ssize_t i
+    if DBL_MIN / DBL_EPSILON < square < INFINITY:
+        return sqrt(square)
+    for i in range(n):
+        top = max(top, fabs(v[i]))
+    if not 0.0 < top < INFINITY:
+        return top
+    for i in range(n):
+        total += (v[i] / top) * (v[i] / top)
+    return top * sqrt(total)
+
+
 cdef class Groups(Penalty):
     """l1 (n,), level (G,), and the coordinates of group g: members[starts[g]:starts[g + 1]]."""
 
@@ -97,7 +112,7 @@ cdef class Groups(Penalty):
         cdef double total = 0.0
         while p < k:
             size = self.size_at(index[p])
-            total += self.level[self.group_of[index[p]]] * sqrt(dot(v + p, v + p, size))
+            total += self.level[self.group_of[index[p]]] * length(v + p, size)
             if self.sparse:
                 for i in range(p, p + size):
                     total += self.l1[index[i]] * fabs(v[i])

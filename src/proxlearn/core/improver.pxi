@@ -54,6 +54,11 @@ cdef class Improver(Certified):
     def __dealloc__(self):
         free(self.bend)
 
+    cdef void forget_failures(self) noexcept nogil:
+        """Let sweeps be tried again for another problem, so that its answer depends on it alone."""
+        self.sparse_descent.failed = self.block_descent.failed = False
+        self.stuck = 0
+
     cdef int check_signals(self) except -1 nogil:
         """Let Ctrl-C end a long solve; looked at ten times a second."""
         if now() > self.next_look:

@@ -7,7 +7,7 @@ cimport cython
 cimport numpy as cnp
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.float cimport DBL_EPSILON
+from libc.float cimport DBL_EPSILON, DBL_MIN
 from libc.math cimport INFINITY, NAN, ceil, copysign, fabs, isfinite, log, pow, sqrt
 from libc.stdlib cimport free, getenv, realloc
 from libc.string cimport memcpy, memmove, memset

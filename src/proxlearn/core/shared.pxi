@@ -50,7 +50,7 @@ cdef extern from "shared_problems.h" nogil:
     void correlate_together(const double *panels, const double **b, double *Q, long m, long wide, long count) noexcept
     bint run_active_set(const Family *P, State *s, const double *q, double size, long most_rounds) noexcept
     bint continue_active_set(const Family *P, State *s, const double *q, double size, long most_rounds) noexcept
-    Certificate certify_gram(const Family *P, State *s, const Proof *D, const double *q, double size) noexcept
+    Certificate certify_gram(const Family *P, State *s, const Proof *D, const double *q, double square) noexcept
     Certificate certify_shared(const Family *P, State *s, const Proof *D, const double *b, double size, double *u, int directly) noexcept
     bint is_stationary_shared(const Family *P, State *s, const Proof *D, const double *q, double hidden) noexcept
     double unseen(const Family *P, const State *s, double size) noexcept
@@ -236,8 +236,9 @@ cdef class SharedProblems:
         run_active_set(P, s, q, size, max_iter)
         numbers[3] = s.rounds
         if P.G != NULL and not self.proof.quadratic:
-            found = certify_gram(P, s, &self.proof, q, size)
-            if found.gap <= max(self.proof.tol * found.objective, DBL_EPSILON * level):
+            found = certify_gram(P, s, &self.proof, q, square)
+            # Else the rounding of b'b shows in the objective; `is_exact` of the certificate asks for the same.
+            if found.objective >= 0.02 * square and found.gap <= max(self.proof.tol * found.objective, DBL_EPSILON * level):
                 numbers[0], numbers[1], numbers[2] = found.objective, found.gap, SOLVED
         while numbers[2] != SOLVED:
             found = certify_shared(P, s, &self.proof, b, size, self.u, attempt > 0)

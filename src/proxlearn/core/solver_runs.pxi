@@ -30,6 +30,7 @@ cdef class Solver(Loop):
                 if offsets is not None:
                     self.offset, self.size = offsets[i], sizes[i]
                 self.begin()
+                self.forget_failures()
                 self.iterations = 0
                 self.passes = 0.0
                 if correlations is not None and self.A.k == 0:

@@ -51,7 +51,10 @@ def joint_start(
     if fit_intercept:
         v[n] = np.median(y[s > 0])
     with np.errstate(all="ignore"):
-        found = problem.minimise(v, scale)
+        try:
+            found = problem.minimise(v, scale)
+        except OverflowError:  # of Python's numbers, by data of extreme size
+            return None
     if found is None:
         return None
     v, scale = found
