@@ -4,7 +4,7 @@ cdef enum:
     ROWS = 1024          # Rows of a block of the Gram matrix at most, and at least,
     LEAST_ROWS = 192
     BLOCK_SIZE = 98_304  # and numbers of a block, which stay in the cache: 768 KiB.
-    COPIED_BLOCK = 4096  # Entries of a block of rows whose columns are copied: they stay in the first cache.
+    COPIED_BLOCK = 4096  # Entries of a block of rows whose columns are copied: they stay in the first cache. Not measured.
     LEAST_COPIED_ROWS = 16
     FEW_TASKS = 32       # Targets up to which BLAS takes longer to copy A than to multiply it.
     PREDICT_ALL = 4      # A product with all of A in one call is as fast as with so small a part of it, task by task.

@@ -3,8 +3,8 @@
 #     minimise  1/2 |A x - b|^2 + l1 sum_j |x_j| + l2/2 sum_j x_j^2,    perhaps subject to x >= 0
 #
 # A is of float64 in Fortran order, or was copied to that (plain_given.pxi). What the loop does with objects, this does with one piece of memory and
-# little code, because a call among other work finds neither in the caches: of 58 microseconds for
-# 442 x 10 (2026-11-18, one core) the arithmetic was 8. The method is that of the loop, with the active-set
+# little code: in a program that does other work as well, neither is in the processor's caches when the call comes, and of 58 microseconds
+# for 442 x 10 (2026-11-18, one core) the arithmetic was 8. The method is that of the loop, with the active-set
 # method of gram_active_set.h on every working set. What it does not prove is left to the loop,
 # and problems with larger working sets, on which the loop is faster.
 
@@ -16,8 +16,10 @@ cdef enum:
     FEW_PLAIN = 16     # Columns up to which all of them join at once: another pass takes as long as their Gram matrix.
     PLAIN_ROUNDS = 100  # Rounds of the active-set method on a working set.
     PLAIN_NEW = 8      # As FIRST_NEW and PART of shared_matrix.py.
-    MOST_REFINED = 3   # Times that a Gram matrix of float32 is used again before the loop takes over.
-    LEAST_SINGLE = 40  # Columns from which on a Gram matrix saves more in float32 than a pass over A costs.
+    # A Gram matrix of float32 takes half of the time, and perhaps one more pass over A. It is used again MOST_REFINED times before the
+    # loop takes over, from LEAST_SINGLE columns on. These two and MOST_AT_ONCE come from counting operations; no measurement chose them.
+    MOST_REFINED = 3
+    LEAST_SINGLE = 40
 
 
 cdef double PLAIN_PART = 0.4

@@ -237,8 +237,7 @@ cdef class SharedProblems:
         numbers[3] = s.rounds
         if P.G != NULL and not self.proof.quadratic:
             found = certify_gram(P, s, &self.proof, q, square)
-            # Else the rounding of b'b shows in the objective; `is_exact` of the certificate asks for the same.
-            if found.objective >= 0.02 * square and found.gap <= max(self.proof.tol * found.objective, DBL_EPSILON * level):
+            if found.objective >= VISIBLE * square and found.gap <= max(self.proof.tol * found.objective, DBL_EPSILON * level):
                 numbers[0], numbers[1], numbers[2] = found.objective, found.gap, SOLVED
         while numbers[2] != SOLVED:
             found = certify_shared(P, s, &self.proof, b, size, self.u, attempt > 0)
