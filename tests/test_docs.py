@@ -240,6 +240,11 @@ def test_what_is_said_of_the_long_horizon_quotes_the_rows():
     assert all((curve <= 1.01 * low).all() for curve, low in zip(seeds, lowest, strict=True))
     fista = first_below(others[2], float(sorted(curve[25] for curve in seeds)[1])).value
     assert f"worth {fista} of FISTA" in " ".join(section.split())
+    for name, early, late in (("l2o-dm", "0.41", "5100"), ("rnnprop", "0.29", "0.59")):
+        curve = results.curve("cifar10", "published step", f"published-lowlambda-{name}-0")
+        assert float(f"{curve[25]:.2g}") == float(early)
+        assert float(f"{curve[10_000]:.2g}") == float(late)
+        assert (early in section) and (late in section)
     stalled = results.curve("cifar10", "right step", "lowlambda-pa")
     assert 0.05 < stalled[-1] < stalled[300] < 0.1
 

@@ -19,8 +19,8 @@ def fit_at_once(
     """Fit one target b (m,) with l1 > 0, and l2 or x >= 0 besides; None where it takes another way.
 
     The weights of the samples are (m,), or None where all are 1. A small sparse A becomes a dense
-    one, so that sparse and dense data have the same coefficients. One call is worth a way of its own
-    because a fit of few coefficients spends most of its time in Python, not in arithmetic.
+    one, so that sparse and dense data have the same coefficients. This way exists because a fit of
+    few coefficients spends most of its time in Python, not in arithmetic.
     """
     if b.ndim != 1 or limits.seconds != math.inf or not penalty.keys() <= SEPARABLE:
         return None
