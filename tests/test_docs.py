@@ -244,7 +244,8 @@ def test_what_is_said_of_the_long_horizon_quotes_the_rows():
         curve = results.curve("cifar10", "published step", f"published-lowlambda-{name}-0")
         assert float(f"{curve[25]:.2g}") == float(early)
         assert float(f"{curve[10_000]:.2g}") == float(late)
-        assert (early in section) and (late in section)
+        assert early in section
+        assert late in section
     stalled = results.curve("cifar10", "right step", "lowlambda-pa")
     assert 0.05 < stalled[-1] < stalled[300] < 0.1
 
