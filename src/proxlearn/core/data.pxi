@@ -133,9 +133,13 @@ cdef class Data:
         self.gram(D, &p, 1, 0, &found, 1)
         return found
 
-    cdef double working_entries(self) noexcept nogil:
-        """How many numbers the columns of the working set have, where they are sparse."""
+    cdef double entries_of(self, Py_ssize_t *columns, Py_ssize_t count) noexcept nogil:
+        """How many numbers some columns have, where they are sparse."""
         return INFINITY
+
+    cdef double working_entries(self) noexcept nogil:
+        """The same for the columns of the working set."""
+        return self.entries_of(self.index, self.k)
 
     cdef void clear(self) noexcept nogil:
         """Empty the working set."""

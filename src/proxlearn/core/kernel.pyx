@@ -8,7 +8,7 @@ cimport numpy as cnp
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.float cimport DBL_EPSILON, DBL_MIN
-from libc.math cimport INFINITY, NAN, ceil, copysign, fabs, isfinite, log, pow, sqrt
+from libc.math cimport INFINITY, NAN, ceil, copysign, fabs, isfinite, log, log2, pow, sqrt
 from libc.stdlib cimport free, getenv, realloc
 from libc.string cimport memcpy, memmove, memset
 from posix.stdlib cimport posix_memalign
@@ -67,7 +67,33 @@ cdef extern from "cholesky.h" nogil:
 cdef extern from "sparse_columns.h" nogil:
     double sparse_dot(const double *data, const int *rows, long count, const double *u) noexcept
     void sparse_axpy(double t, const double *data, const int *rows, long count, double *u) noexcept
+    ctypedef struct SparseModel:
+        const int *starts
+        const int *rows
+        const double *data
+        const double *h
+        const double *mean
+        const double *pull
+        const double *l1
+        const double *l2
+        const double *lower
+        const double *upper
+        const Py_ssize_t *first
+        const Py_ssize_t *index
+        double *v
+        double *moved
+        double shifted
+        double total
+    double sparse_sweep(SparseModel *s, const Py_ssize_t *order, long count, Py_ssize_t *flips, int centred) noexcept
     void scale_column(const double *data, const int *rows, long count, const double *factor, double *out) noexcept
+
+
+cdef extern from "sweep_steps.h" nogil:
+    void differences(const double *here, const double *last, double *e, long m) noexcept
+    void step_products(const double *here, const double *d, double *e, double *out, long m) noexcept
+    double quadratic_change(const double *here, const double *e, long m) noexcept
+    void take_step(double part, const double *e, double *here, double *last, double *d, long m) noexcept
+    void combine(double t, double q, const double *d, double *e, long m) noexcept
 
 
 cdef extern from "gram.h" nogil:
@@ -103,7 +129,9 @@ include "coordinate_factor.pxi"
 include "coordinate_model.pxi"
 include "active_set.pxi"
 include "descent.pxi"
+include "sparse_sweeps.pxi"
 include "sparse_descent.pxi"
+include "sparse_squares.pxi"
 include "groups.pxi"
 include "residual_descent.pxi"
 include "row_descent.pxi"

@@ -53,12 +53,12 @@ cdef class Sparse(Data):
     cdef double entries(self) noexcept nogil:
         return self.starts[self.n - self.intercept]
 
-    cdef double working_entries(self) noexcept nogil:
-        cdef Py_ssize_t p
+    cdef double entries_of(self, Py_ssize_t *columns, Py_ssize_t count) noexcept nogil:
+        cdef Py_ssize_t i
         cdef double total = 0.0
-        for p in range(self.k):
-            if not self.is_ones(self.index[p]):
-                total += self.starts[self.index[p] + 1] - self.starts[self.index[p]]
+        for i in range(count):
+            if not self.is_ones(columns[i]):
+                total += self.starts[columns[i] + 1] - self.starts[columns[i]]
         return total
 
     cdef bint is_ones(self, Py_ssize_t j) noexcept nogil:

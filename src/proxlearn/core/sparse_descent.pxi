@@ -3,10 +3,7 @@
 #     minimise  -<g, v - v0> + 1/2 sum_i s_i (A (v - v0))_i^2 + r(v)        g = -df/dx at v0
 #
 # Sweeps of coordinate descent find the coordinates that are off their kinks and their signs; as soon as few
-# of them change, a Newton step by conjugate gradients ends what sweeps would take long for. The columns are
-# kept times the roots of s, and so is the change of the predictions, which is all that a sweep
-# reads and writes. With an intercept, or where columns are centred, each column has its weighted mean
-# subtracted, so that the best intercept follows every step.
+# of them change, a Newton step by conjugate gradients ends what sweeps would take long for.
 
 # The constants here and those of such models in improver.pxi were chosen on simulated designs, 2026-11-19: l1 logistic regression with
 # random entries (3000 x 2500, 12,000 x 4000, 1000 x 6000), words (4000 x 6000, 1500 x 9000, 15,000 x 10,000) and rare binary columns
@@ -25,109 +22,10 @@ cdef double CROSSED = 0.05  # Conjugate gradients end where this part of the coo
 cdef double FLIPS = 0.03  # A Newton step waits until in a sweep this part of the coordinates reaches or leaves a kink.
 
 
-@cython.final
-cdef class SparseDescent:
+cdef class SparseDescent(SparseSweeps):
     """Minimises such models; what it needs of the columns is kept from one call to the next."""
 
-    cdef Py_ssize_t room, value_room
     cdef bint failed        # True where its target was out of reach
-    cdef double *copied     # (entries,): the columns times the roots of s
-    cdef double *values     # those, or the columns themselves where all s are 1
-    cdef Py_ssize_t *first  # (k,): where each column begins in them
-    cdef double *root       # (m,)
-    cdef double *moved      # (m,): the roots of s times A (v - v0) without the means
-    cdef double *image      # (m,): the same for a direction
-    cdef double *numbers    # (10, room): the arrays (k,) that follow
-    cdef double *h          # the curvature of each coordinate
-    cdef double *mean       # what is subtracted from the entries of each column
-    cdef double *pull       # g, of centred columns
-    cdef double *origin     # v0
-    cdef double *step       # of conjugate gradients
-    cdef double *left       # their residual
-    cdef double *way        # their direction
-    cdef double *product    # A^T diag(s) A times it
-    cdef double *slope      # g at v
-    cdef double *goal       # where the step ends
-    cdef Py_ssize_t *order  # coordinates that a sweep visits
-    cdef double total       # the sum of s
-    cdef double shifted     # <mean, v - v0>
-    cdef bint centred
-    cdef Py_ssize_t ones    # the position of the intercept, or -1
-    cdef Py_ssize_t flips   # coordinates that the last sweep moved to a kink or off it
-
-    def __dealloc__(self):
-        free(self.copied)
-        free(self.first)
-        free(self.root)
-        free(self.moved)
-        free(self.image)
-        free(self.numbers)
-        free(self.order)
-
-    cdef int prepare(self, Sparse A, double *s, bint unit, double *g, double *v) except -1 nogil:
-        """Make room, scale the columns, and stand at v0."""
-        cdef Py_ssize_t p
-        cdef double *numbers
-        if A.k > self.room:
-            self.room = A.room
-            self.numbers = numbers = <double *> resized(self.numbers, 10 * self.room, sizeof(double))
-            self.h, self.mean, self.pull = numbers, numbers + self.room, numbers + 2 * self.room
-            self.origin, self.step = numbers + 3 * self.room, numbers + 4 * self.room
-            self.left, self.way = numbers + 5 * self.room, numbers + 6 * self.room
-            self.product, self.slope = numbers + 7 * self.room, numbers + 8 * self.room
-            self.goal = numbers + 9 * self.room
-            self.first = <Py_ssize_t *> resized(self.first, self.room, sizeof(Py_ssize_t))
-            self.order = <Py_ssize_t *> resized(self.order, self.room, sizeof(Py_ssize_t))
-        if self.root == NULL:
-            self.root = <double *> resized(NULL, A.m, sizeof(double))
-            self.moved = <double *> resized(NULL, A.m, sizeof(double))
-            self.image = <double *> resized(NULL, A.m, sizeof(double))
-        memset(self.moved, 0, A.m * sizeof(double))
-        memcpy(self.pull, g, A.k * sizeof(double))
-        memcpy(self.origin, v, A.k * sizeof(double))
-        self.shifted, self.ones = 0.0, -1
-        for p in range(A.k):
-            if A.is_ones(A.index[p]):
-                self.ones = p
-        self.centred = self.ones >= 0 or A.center != NULL
-        self.scale(A, s, unit)
-        return 0
-
-    cdef int scale(self, Sparse A, double *s, bint unit) except -1 nogil:
-        """The columns times the roots of s, which are all 1 if `unit`; their means and curvatures."""
-        cdef Py_ssize_t p, e, i, j, begin, at = 0
-        cdef double square, sum, value
-        cdef double *out
-        self.total = sum_of(s, A.m)
-        for i in range(A.m):
-            self.root[i] = sqrt(s[i])
-        self.values = A.data
-        if not unit:
-            at = <Py_ssize_t> A.working_entries()
-            if at > self.value_room:
-                self.value_room = at + at // 2
-                self.copied = <double *> resized(self.copied, self.value_room, sizeof(double))
-            self.values, at = self.copied, 0
-        for p in range(A.k):
-            self.mean[p] = self.h[p] = 0.0
-            if p == self.ones:
-                continue
-            j = A.index[p]
-            begin, square, sum = A.starts[j], 0.0, 0.0
-            self.first[p] = begin if unit else at
-            if not unit:
-                scale_column(A.data + begin, A.rows + begin, A.starts[j + 1] - begin, self.root, self.values + at)
-                at += A.starts[j + 1] - begin
-            out = self.values + self.first[p]
-            square = dot(out, out, A.starts[j + 1] - begin)
-            if self.centred:
-                sum = sparse_dot(out, A.rows + begin, A.starts[j + 1] - begin, self.root)
-                self.mean[p] = sum / self.total if self.total > 0.0 else 0.0
-                square = max(square - self.mean[p] * sum, 0.0)
-                if self.ones >= 0:
-                    self.pull[p] -= (self.mean[p] - A.shift(j)) * self.pull[self.ones]
-            self.h[p] = square
-        return 0
 
     cdef double run(
         self, Sparse A, Separable r, double *s, bint unit, double *g, double *v, double target, double most, double until
@@ -139,14 +37,9 @@ cdef class SparseDescent:
         cdef Py_ssize_t rounds, sweep, p, count, all_but_one
         cdef double worst, sweeps = 2.0
         cdef bint stepped = False
-        self.prepare(A, s, unit, g, v)
+        self.prepare(A, s, unit, False, g, v)
         for rounds in range(MOST_DESCENTS_OF_COLUMNS):
-            count = 0
-            for p in range(A.k):
-                if p != self.ones:
-                    self.order[count] = p
-                    count += 1
-            all_but_one = count
+            all_but_one = count = self.list_all(A)
             worst = self.sweep(A, r, v, count)
             sweeps += 1.0
             # Before a Newton step the violations that a sweep leaves can be many times those that it meets.
@@ -170,6 +63,15 @@ cdef class SparseDescent:
                     v[self.ones] -= (self.mean[p] - A.shift(A.index[p])) * (v[p] - self.origin[p])
         return sweeps
 
+    cdef Py_ssize_t list_all(self, Sparse A) noexcept nogil:
+        """List all coordinates but the intercept."""
+        cdef Py_ssize_t p, count = 0
+        for p in range(A.k):
+            if p != self.ones:
+                self.order[count] = p
+                count += 1
+        return count
+
     cdef Py_ssize_t list_off_kinks(self, Sparse A, Separable r, double *v) noexcept nogil:
         """List the coordinates that are not at a kink."""
         cdef Py_ssize_t p, count = 0
@@ -178,51 +80,6 @@ cdef class SparseDescent:
                 self.order[count] = p
                 count += 1
         return count
-
-    cdef double sweep(self, Sparse A, Separable r, double *v, Py_ssize_t count) noexcept nogil:
-        """Minimise over the coordinates order[:count] in turn; the largest violation that was met."""
-        cdef Py_ssize_t i, p, j, length
-        cdef double g, x, new, worst = 0.0
-        cdef double *column
-        cdef int *rows
-        self.flips = 0
-        for i in range(count):
-            p = self.order[i]
-            j = A.index[p]
-            rows, column = A.rows + A.starts[j], self.values + self.first[p]
-            length, x = A.starts[j + 1] - A.starts[j], v[p]
-            g = self.pull[p] - sparse_dot(column, rows, length, self.moved) + self.shifted * self.mean[p] * self.total
-            if x == 0.0 and fabs(g) <= r.l1[j]:
-                continue
-            worst = max(worst, r.violation(j, x, g))
-            new = r.minimiser(j, self.h[p], g, x)
-            if new == x:
-                continue
-            self.flips += r.at_kink(j, x) != r.at_kink(j, new)
-            v[p] = new
-            self.shifted += self.mean[p] * (new - x)
-            sparse_axpy(new - x, column, rows, length, self.moved)
-        return worst
-
-    cdef double gradient(self, Sparse A, Py_ssize_t p) noexcept nogil:
-        """Minus the slope of the smooth part at v."""
-        cdef Py_ssize_t j = A.index[p]
-        cdef double product = sparse_dot(
-            self.values + self.first[p], A.rows + A.starts[j], A.starts[j + 1] - A.starts[j], self.moved
-        )
-        return self.pull[p] - product + self.shifted * self.mean[p] * self.total
-
-    cdef double multiply(self, Sparse A, double *step, Py_ssize_t count, double *z) noexcept nogil:
-        """Add A step, times the roots of s and without the means, to z; returns <mean, step>."""
-        cdef Py_ssize_t i, p, j
-        cdef double means = 0.0
-        for i in range(count):
-            p = self.order[i]
-            j = A.index[p]
-            if step[p] != 0.0:
-                sparse_axpy(step[p], self.values + self.first[p], A.rows + A.starts[j], A.starts[j + 1] - A.starts[j], z)
-                means += self.mean[p] * step[p]
-        return means
 
     cdef Py_ssize_t newton_step(self, Sparse A, Separable r, double *v, double target) noexcept nogil:
         """The step on the coordinates off their kinks; returns how many products it took.
