@@ -65,11 +65,7 @@ cdef class Classes(Data):
         return self.slot[self.index[p] % self.A.n]
 
     cdef double square(self, double *D, Py_ssize_t p) except -1 nogil:
-        cdef Py_ssize_t c
-        cdef double total = 0.0
-        for c in range(self.classes):
-            total += self.A.square(D + c * self.A.m, self.place(p))
-        return total
+        return self.A.square(D + self.class_of(p) * self.A.m, self.place(p))
 
     cdef Py_ssize_t class_of(self, Py_ssize_t p) noexcept nogil:
         return self.index[p] // self.A.n

@@ -127,7 +127,7 @@ cdef class Data:
     cdef double square(self, double *D, Py_ssize_t p) except -1 nogil:
         """The sum of D_i a_i^2 over the rows of the column at position p of the working set.
 
-        With several classes or targets, a column has its rows once for each of them.
+        With several classes or targets D has a part for each of them, and p belongs to one.
         """
         cdef double found = 0.0
         self.gram(D, &p, 1, 0, &found, 1)
