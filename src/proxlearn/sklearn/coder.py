@@ -52,7 +52,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     transform_n_nonzero_coefs : int
         Number of non-zeros of a code of "omp" and "lars"; a tenth of the columns by default.
     split_sign : bool
-        Whether a code is followed by its negative part, and has only its positive one itself.
+        Whether a code is split into its positive part and, after it, its negative part.
     n_components : int
         Number of atoms that `fit` learns; by default as many as X has columns, or non-zero rows.
     n_nonzero : int
@@ -200,11 +200,6 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0]) * (2 if self.split_sign else 1)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _learned(self, X: Array) -> Array:
         import torch

@@ -70,7 +70,7 @@ def smallest_strength(c: Array, groups: Groups, weights: Array, ratio: float) ->
     """The smallest alpha for which x = 0 is optimal, where c (n,) are correlations at 0.
 
     x = 0 is optimal where ``|soft(c_g, alpha ratio)| <= alpha (1 - ratio) weights_g`` for all
-    groups. The left side falls and the right side grows with alpha: bisection.
+    groups. The left side falls and the right side grows with alpha, so that bisection finds it.
     """
 
     def is_enough(alpha: float) -> bool:

@@ -160,12 +160,13 @@ class HuberRegressor(L1Ratio, SeparablePenalty, Regressor):
 
 
 class ScaleSearch:
-    """The scale that is the best one for the coefficients that are the best ones for it.
+    """Search for the scale at which the objective, minimised over the coefficients, is smallest.
 
-    The minimum over the coefficients is a convex function of the scale, and it falls at a scale
-    that is too small for its coefficients. So such a scale lies below the solution, and one that is
-    too large above it. The next scale is that of the secant method for the logarithm of their
-    ratio, which takes a third of the fits that alternating takes, or less.
+    A fit at a scale gives coefficients, and these have a best scale of their own. The minimum over
+    the coefficients is a convex function of the scale, so that the solution lies above the scale
+    of a fit whose best scale is larger, and below it otherwise. The secant method looks for the
+    scale where the logarithm of the ratio of the two is 0. It takes at most a third of the fits of
+    an alternation, in which the best scale of a fit is the scale of the next.
     """
 
     def __init__(self, scale: float, least: float):
@@ -174,11 +175,11 @@ class ScaleSearch:
         self.low, self.high = -np.inf, np.inf
         self.last: tuple[float, float] | None = None
 
-    def ends(self, better: float) -> bool:
-        """Take what is best for the coefficients that are best for the scale; choose the next."""
+    def ends(self, best: float) -> bool:
+        """Whether the search ends, given the best scale of this fit; else choose the next one."""
         self.count += 1
         place, floor = float(np.log(self.scale)), float(np.log(self.least))
-        off = float(np.log(max(better, self.least))) - place
+        off = float(np.log(max(best, self.least))) - place
         self.low, self.high = (place, self.high) if off > 0 else (self.low, place)
         self.done = min(abs(off), self.high - self.low) <= SCALE_TOLERANCE
         if self.done or self.count >= MOST_SCALES:

@@ -4,7 +4,6 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from scipy.special import gammaln
 
 from proxlearn.core.glm import describe
@@ -18,6 +17,7 @@ from proxlearn.sklearn.fitting import (
     writable,
 )
 from proxlearn.sklearn.folds import of_fold
+from proxlearn.sklearn.regression_path import least_squares_residual
 from proxlearn.sklearn.regressor import LeastSquaresRegressor, is_full
 from proxlearn.sklearn.ridge import path
 from proxlearn.sklearn.shared_parameters import AlphaGrid, SeparablePenalty
@@ -118,7 +118,7 @@ class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
         self.criterion_: Array = value
 
     def _variance(self, X: Any, y: Array, s: Array) -> float:
-        """The variance of the noise, that of ordinary least squares where none is given."""
+        """The variance of the noise; where none is given, that of ordinary least squares."""
         if self.noise_variance is not None:
             require_at_least(0, strict=True, noise_variance=self.noise_variance)
             return float(self.noise_variance)
@@ -128,11 +128,7 @@ class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
                 f"X has {m:g} samples and {n} columns, which leaves nothing to estimate the "
                 "variance of the noise from; give noise_variance, or use LassoCV"
             )
-        columns = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X, dtype=np.float64)
-        if self.fit_intercept:
-            columns = np.column_stack([columns, np.ones(len(y))])
-        root = np.sqrt(s)
-        found = np.linalg.lstsq(root[:, None] * columns, root * y)[0]
-        left = float(np.square(y - columns @ found) @ s)
+        residual = least_squares_residual(X, y, s, self.fit_intercept)
+        left = float(np.square(residual) @ s)
         least = np.finfo(float).eps * max(float(np.square(y) @ s), np.finfo(float).tiny)
-        return max(left, float(least)) / (m - int(columns.shape[1]))
+        return float(max(left, least) / (m - n - int(self.fit_intercept)))

@@ -92,7 +92,7 @@ class PoissonRegressor(L1Ratio, SeparablePenalty, Regressor):
         intercept = bool(self.fit_intercept)
         glm = describe(X, y, "poisson", **penalty, sample_weight=s, intercept=intercept)
         start = None
-        if self.warm_start and len(getattr(self, "coef_", ())) == X.shape[1]:
+        if self.warm_start and hasattr(self, "coef_") and len(self.coef_) == X.shape[1]:
             start = np.append(self.coef_, self.intercept_)
         answer = solve(glm, start, limits_of(self, is_full(penalty)), self.tol)
         warn_unless_solved(answer, self.tol)

@@ -238,12 +238,13 @@ def _given_alphas(alphas: Any) -> Array:
 def largest_push(
     X: Any, y: Array, w: Array | None, fit_intercept: bool, positive: bool, weights: Any = 1.0
 ) -> float:
-    """The largest weighted mean of x_j (y - mean y) / weight_j, or absolute value of one.
+    """The largest weighted mean of x_j (y - mean y) / weight_j over the columns j.
 
-    Columns of weight 0 are fitted first, since they are not penalised.
+    Of absolute values, unless `positive`. Columns of weight 0 are fitted first, since they are not
+    penalised.
     """
     free = np.flatnonzero(np.broadcast_to(weights, X.shape[1]) == 0)
-    residual = _left_by(X[:, free], y, w, fit_intercept) if len(free) else y
+    residual = least_squares_residual(X[:, free], y, w, fit_intercept) if len(free) else y
     push = correlations(X, residual, w, fit_intercept)
     push = push if positive else np.abs(push)
     if np.ndim(weights):
@@ -259,15 +260,15 @@ def correlations(X: Any, y: Array, w: Array | None, fit_intercept: bool) -> Arra
     # In X's own precision: a product with another one would copy X.
     push = np.asarray(weighted.astype(X.dtype) @ X, dtype=np.float64)
     if fit_intercept:
-        # The residual has mean 0 up to rounding, of which a column's mean makes more than a little.
+        # The residual has mean 0 only up to rounding, which a large mean of a column multiplies.
         mean = X.mean(axis=0) if w is None else (w / total).astype(X.dtype) @ X
         push = push - np.asarray(mean).ravel() * float(weighted.sum())
     found: Array = push / total
     return found
 
 
-def _left_by(X: Any, y: Array, w: Array | None, fit_intercept: bool) -> Array:
-    """The residual of y after a least squares fit to columns X."""
+def least_squares_residual(X: Any, y: Array, w: Array | None, fit_intercept: bool) -> Array:
+    """What remains of y after a least squares fit to the columns of X, with weighted samples."""
     dense = X.toarray() if scipy.sparse.issparse(X) else X
     columns = np.column_stack([dense, np.ones(len(y))] if fit_intercept else [dense])
     root = np.ones(len(y)) if w is None else np.sqrt(w)

@@ -39,10 +39,10 @@ At 200 x 1000 the reduction takes as long as 16 iterations, which are enough for
 """
 
 MANY = {"squares": 1000, "logistic": 100, "poisson": 100, "softmax": 100}
-"""Coefficients from which on the core is not asked, for each loss."""
+"""Numbers of coefficients from which on the core is not used, for each loss."""
 
 LARGE = {"poisson": 100_000}
-"""Entries of A from which on L-BFGS is tried before the core is asked about fewer coefficients.
+"""Entries of A from which on L-BFGS is tried before the core, where coefficients are fewer.
 
 At 500 x 60 the core takes 0.6 ms and L-BFGS 1.0, at 10000 x 20 they take 4.3 and 1.9 (alpha 0.01).
 """

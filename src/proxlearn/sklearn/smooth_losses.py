@@ -22,7 +22,7 @@ class State:
     U: Array
     """Minus the derivatives with respect to Z, (R, m)."""
     own: Any
-    """What the loss needs to know for the rest: probabilities of wrong labels, or residuals."""
+    """What the loss keeps for its other methods: probabilities of wrong labels, or residuals."""
 
 
 class Loss(Protocol):
@@ -102,8 +102,8 @@ class Logistic:
         return float(self.s.sum() * np.log(2.0))
 
     def at(self, Z: Array, spare: State | None = None) -> State:
-        # Every array here would be new memory from the system for some ten thousand samples, which
-        # takes four times as long as the arithmetic; so two are kept, and two come from `spare`.
+        # For ten thousand samples or more the system would give new memory for each array, which
+        # takes four times as long as the arithmetic. So two are kept, and two come from `spare`.
         margin, e = self._room(Z.shape)
         U, wrong = (np.empty_like(Z), np.empty_like(Z)) if spare is None else (spare.U, spare.own)
         np.multiply(self.b, Z, out=margin)
