@@ -54,7 +54,9 @@ static inline double entropy(const double *restrict s, const double *restrict t,
 }
     """
     double logistic_value(double *s, double *y, double *z, double *d, double t, long m) noexcept nogil
-    void logistic_state(double *s, double *y, double *z, double *t, double *h, double *u, long m) noexcept nogil
+    void logistic_state(
+        double *s, double *y, double *z, double *t, double *h, double *u, long m
+    ) noexcept nogil
     double entropy(double *s, double *t, double scale, long m) noexcept nogil
 
 
