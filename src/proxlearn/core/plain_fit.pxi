@@ -68,7 +68,7 @@ def fit_plain(A, b, weights, l1, l2, bint nonnegative, bint intercept, double to
             root = share + m
         if intercept:
             means = <double *> cnp.PyArray_DATA(mean)
-        if intercept or weights is not None or not is_in_form(A):
+        if intercept or weights is not None or not cnp.PyArray_IS_F_CONTIGUOUS(A):
             A, b = in_columns(A, share, root, means), b.copy()
         if intercept:
             middle = centre_target(<double *> cnp.PyArray_DATA(b), m, share, root)

@@ -83,10 +83,6 @@ cdef double products_of(A, b, products) noexcept:
     return examine_rows(entries, u, <double *> cnp.PyArray_DATA(products), m, n)
 
 
-cdef bint is_in_form(A) noexcept:
-    return cnp.PyArray_IS_F_CONTIGUOUS(A)
-
-
 cdef in_columns(A, const double *share, const double *root, double *means):
     """A copy of A in columns. Its rows are multiplied by `root`; it is centred where there are `means`.
 
@@ -114,7 +110,7 @@ def solve_plain(PlainSquares plain, tol, max_iter):
         return None
     if not (is_plain_matrix(A) and is_plain_vector(b, A) and cnp.PyArray_DIM(A, 1) == plain.n):
         return None  # NumPy allows changing the shape of an array in place
-    if not is_in_form(A):
+    if not cnp.PyArray_IS_F_CONTIGUOUS(A):
         if cnp.PyArray_SIZE(A) > MOST_COPIED:
             return solve_by_loop(plain, A, b, products, tol, max_iter, began)
         A = in_columns(A, NULL, NULL, NULL)
