@@ -33,10 +33,6 @@ class LinearClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         Coefficients, in the precision of X.
     intercept_ : array (1,) or (classes,)
         The constant c.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : array (n,)
-        Their names, where all are strings.
     """
 
     coef_: Any

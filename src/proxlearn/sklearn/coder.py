@@ -72,10 +72,6 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     ----------
     components_ : array (components, n)
         The dictionary.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : array (n,)
-        Their names, where all are strings.
 
     Examples
     --------

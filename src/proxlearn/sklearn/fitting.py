@@ -45,6 +45,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     """An estimator that remembers the names of its class's parameters, which `clone` asks for.
 
     Its methods answer in the library of X, where scikit-learn's `array_api_dispatch` says so.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : array (n,)
+        Their names, where all are strings.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -45,10 +45,6 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, Estimator):  # type: ign
         Upper bound on the distance of the objective to its minimum.
     n_iter_ : int or list of int
         Number of working sets.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : array (n,)
-        Their names, where all are strings.
     """
 
     coef_: Any
