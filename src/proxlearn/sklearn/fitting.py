@@ -245,6 +245,14 @@ def writable(array: Any) -> Any:
     return array if array.flags.writeable else array.copy()
 
 
+def last_point(estimator: Any, features: int) -> Array | None:
+    """Coefficients and intercept of the last fit, (n + 1,), where `warm_start` asks for them."""
+    if not estimator.warm_start or not hasattr(estimator, "coef_"):
+        return None
+    fits = len(estimator.coef_) == features
+    return np.append(estimator.coef_, estimator.intercept_) if fits else None
+
+
 def thread_count(n_jobs: Any) -> int:
     """Number of threads that `n_jobs` asks for, counted as joblib does: -1 is all processors."""
     if n_jobs is None:

@@ -8,6 +8,7 @@ from proxlearn.core.glm import STATUSES, Answer, describe, solve_glm
 from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import (
     Array,
+    last_point,
     limits_of,
     require_at_least,
     warn,
@@ -97,7 +98,7 @@ class HuberRegressor(L1Ratio, SeparablePenalty, Regressor):
         X = X.astype(np.float64, copy=False)
         y = writable(np.asarray(y, dtype=np.float64))
         s = np.ones(X.shape[0]) if w is None else w
-        start = self._start_point(X.shape[1])
+        start = last_point(self, X.shape[1])
         scale = self.scale_ if start is not None else self._first_scale(y, s)
         if start is None and self._ratio() == 0 and not self.positive:
             start, scale = self._joint_start(X, y, s, scale)
@@ -114,12 +115,6 @@ class HuberRegressor(L1Ratio, SeparablePenalty, Regressor):
             warn_of_gap(STATUSES[answer.status[0]], self.dual_gap_ / objective, self.tol)
         elif not search.done:
             warn(f"The scale did not converge in {MOST_SCALES} fits; scale the features or y.")
-
-    def _start_point(self, features: int) -> Array | None:
-        """Coefficients and intercept of the last fit, where they are asked for."""
-        if not self.warm_start or not hasattr(self, "scale_"):
-            return None
-        return np.append(self.coef_, self.intercept_) if len(self.coef_) == features else None
 
     def _first_scale(self, y: Array, s: Array) -> float:
         """A scale to begin with: the median distance of y from its median, or from 0."""

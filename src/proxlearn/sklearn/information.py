@@ -51,8 +51,6 @@ class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
     ----------
     alpha_ : float
         The chosen alpha.
-    alphas_ : array (K,)
-        The values of alpha, largest first.
     criterion_ : array (K,)
         The criterion for each alpha.
     coefs_path_ : array (n, K)
