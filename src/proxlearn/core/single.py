@@ -181,7 +181,7 @@ class Single:
                 ones = True
                 penalty, rows = penalty.extend(rows, self.n, self.copies)
         self.penalty, self.rows, self.width = penalty, rows, self.copies * (self.n + ones)
-        if reductions is not None and self.units is UNCHANGED and penalty.is_full(rows):
+        if reductions is not None and self.units is UNCHANGED and penalty.penalises_all(rows):
             s = np.full(len(b), s) if isinstance(s, float) else s
             reduced = reductions.of(A, s, self.mean)
             if reduced is not None:

@@ -66,7 +66,7 @@ def group_penalty(groups: Groups, weights: Array, ratio: float) -> Penalty:
     return {"l1": ratio, "level": (1.0 - ratio) * weights, "groups": groups}
 
 
-def smallest_strength(c: Array, groups: Groups, weights: Array, ratio: float) -> float:
+def largest_alpha_of_groups(c: Array, groups: Groups, weights: Array, ratio: float) -> float:
     """The smallest alpha for which x = 0 is optimal, where c (n,) are correlations at 0.
 
     x = 0 is optimal where ``|soft(c_g, alpha ratio)| <= alpha (1 - ratio) weights_g`` for all

@@ -16,7 +16,7 @@ from proxlearn.sklearn.fitting import (
     writable,
 )
 from proxlearn.sklearn.huber_start import joint_start
-from proxlearn.sklearn.regressor import Regressor, is_full, times
+from proxlearn.sklearn.regressor import Regressor, penalises_all, times
 from proxlearn.sklearn.shared_parameters import L1Ratio, SeparablePenalty
 
 MOST_SCALES = 100
@@ -147,7 +147,7 @@ class HuberRegressor(L1Ratio, SeparablePenalty, Regressor):
                 X, y, "huber", options={"delta": self.epsilon * search.scale}, sample_weight=s,
                 **times(search.scale, penalty), intercept=bool(self.fit_intercept),
             )  # fmt: skip
-            answer = solve_glm(glm, start, limits_of(self, is_full(penalty)))
+            answer = solve_glm(glm, start, limits_of(self, penalises_all(penalty)))
             start = np.append(answer.x[0], answer.intercept[0])
             left = y - np.asarray(X @ answer.x[0]).ravel() - answer.intercept[0]
             if search.ends(_scale_of(left, s, self.epsilon)):

@@ -18,7 +18,7 @@ from proxlearn.sklearn.fitting import (
 )
 from proxlearn.sklearn.folds import of_fold
 from proxlearn.sklearn.regression_path import least_squares_residual
-from proxlearn.sklearn.regressor import LeastSquaresRegressor, is_full
+from proxlearn.sklearn.regressor import LeastSquaresRegressor, penalises_all
 from proxlearn.sklearn.ridge import path
 from proxlearn.sklearn.shared_parameters import AlphaGrid, SeparablePenalty
 
@@ -90,7 +90,7 @@ class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
         penalty = self._penalty(X.shape[1], 1.0)
         intercept = bool(self.fit_intercept)
         glm = describe(X, y, "squares", **penalty, sample_weight=s, intercept=intercept)
-        limits = limits_of(self, is_full(penalty) and bool(self.alphas_.all()))
+        limits = limits_of(self, penalises_all(penalty) and bool(self.alphas_.all()))
         answers = path(glm, m * self.alphas_, limits)
         warn_unless_solved(answers, self.tol)
         coefs, constants = of_fold(answers, 0)

@@ -95,11 +95,11 @@ class LogisticRegression(LogisticClassifier):
         -------
         self
         """
-        C, ratio = self._strength()
+        C, ratio = self._C_and_ratio()
         limits = logistic_limits(self, np.isfinite(C))
         X, numbers, self.classes_, w = labelled(self, X, y, sample_weight)
         if limits.max_iter == 0:
-            self._stay(X)
+            self._fit_nothing(X)
         else:
             self.n_iter_ = fit_all(self, X, numbers, w, C, ratio, self._start(X.shape[1]))
         return self
@@ -113,7 +113,7 @@ class LogisticRegression(LogisticClassifier):
             return None
         return np.column_stack([self.coef_, np.reshape(self.intercept_, (-1, 1))])
 
-    def _stay(self, X: Any) -> None:
+    def _fit_nothing(self, X: Any) -> None:
         """Fit without any iteration: coefficients of 0, or of the last fit with `warm_start`."""
         rows = 1 if len(self.classes_) == 2 else len(self.classes_)
         if not (self.warm_start and hasattr(self, "coef_")):
@@ -122,7 +122,7 @@ class LogisticRegression(LogisticClassifier):
         self.dual_gap_, self.n_iter_ = np.inf, np.zeros(1, dtype=np.int32)
         warn_of_gap("MAX_ITER", np.inf, self.tol)
 
-    def _strength(self) -> tuple[float, float]:
+    def _C_and_ratio(self) -> tuple[float, float]:
         """C and the share of l1, from `C` and `l1_ratio` or from the older `penalty`."""
         if self.penalty not in PENALTIES:
             raise unknown("penalty", self.penalty, PENALTIES[1:])

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted, check_X_y
 from proxlearn.errors import InputError
 from proxlearn.sklearn.fitting import FLOATS, limits_of, sample_weights
 from proxlearn.sklearn.multi_task_problem import Tasks
-from proxlearn.sklearn.regression_path import falling
+from proxlearn.sklearn.regression_path import solve_path
 
 COLOURS = (*(f"C{k}" for k in range(10)), "k", "0.45")
 MOST_NAMES = len(COLOURS)
@@ -139,7 +139,7 @@ def _path(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any
     s = np.ones(X.shape[0]) if w is None else w * (X.shape[0] / w.sum())
     penalty = model._penalty(X.shape[1], ratio)
     if y.ndim == 1:
-        answers = falling(
+        answers = solve_path(
             X, y, penalty, grid, None, s, float(model.tol), model.max_iter, model.fit_intercept
         )
         coefs = np.stack([answer.x[0] for answer in answers], axis=1)

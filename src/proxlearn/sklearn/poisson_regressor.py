@@ -16,7 +16,7 @@ from proxlearn.sklearn.fitting import (
     warn_unless_solved,
     writable,
 )
-from proxlearn.sklearn.regressor import Regressor, is_full, times
+from proxlearn.sklearn.regressor import Regressor, penalises_all, times
 from proxlearn.sklearn.ridge import solve
 from proxlearn.sklearn.shared_parameters import L1Ratio, SeparablePenalty
 
@@ -92,7 +92,7 @@ class PoissonRegressor(L1Ratio, SeparablePenalty, Regressor):
         penalty = times(self.alpha, self._penalty(X.shape[1], self._ratio()))
         intercept = bool(self.fit_intercept)
         glm = describe(X, y, "poisson", **penalty, sample_weight=s, intercept=intercept)
-        start, limits = last_point(self, X.shape[1]), limits_of(self, is_full(penalty))
+        start, limits = last_point(self, X.shape[1]), limits_of(self, penalises_all(penalty))
         answer = solve(glm, start, limits, self.tol)
         warn_unless_solved(answer, self.tol)
         self.coef_, self.intercept_ = answer.x[0], float(answer.intercept[0])

@@ -122,11 +122,11 @@ def enet_path(
     top = partial(largest_alpha, X, y, sample_weight, l1_ratio, False, positive)
     grid = falling_grid(alphas, eps, top)
     penalty = {"l1": l1_ratio, "l2": 1.0 - l1_ratio, "lower": 0.0 if positive else -np.inf}
-    answers = falling(X, y, penalty, grid, coef_init, sample_weight, tol, max_iter)
+    answers = solve_path(X, y, penalty, grid, coef_init, sample_weight, tol, max_iter)
     return path_results(answers, grid, X.shape[0], return_n_iter)
 
 
-def falling(
+def solve_path(
     X: Any, y: Array, penalty: dict[str, Any], grid: Array, coef_init: Any, sample_weight: Any,
     tol: float, max_iter: int, intercept: bool = False,
 ) -> list[Answer]:  # fmt: skip
@@ -206,7 +206,7 @@ def largest_alpha(
     """The smallest alpha whose coefficients are all 0, with weights of the columns."""
     if l1_ratio == 0:
         raise InputError(NO_GRID)
-    return largest_push(X, y, w, fit_intercept, positive, weights) / l1_ratio
+    return largest_correlation(X, y, w, fit_intercept, positive, weights) / l1_ratio
 
 
 def falling_grid(alphas: Any, eps: float, top: Callable[[], float]) -> Array:
@@ -235,7 +235,7 @@ def _given_alphas(alphas: Any) -> Array:
     return np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
 
 
-def largest_push(
+def largest_correlation(
     X: Any, y: Array, w: Array | None, fit_intercept: bool, positive: bool, weights: Any = 1.0
 ) -> float:
     """The largest weighted mean of x_j (y - mean y) / weight_j over the columns j.

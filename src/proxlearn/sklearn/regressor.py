@@ -162,7 +162,7 @@ class LeastSquaresRegressor(Regressor):
         """Minimise the mean loss with a penalty, and set the attributes."""
         m, y = X.shape[0], writable(y)
         weights = None if w is None else w * (m / w.sum())
-        limits = limits_of(self, is_full(penalty))
+        limits = limits_of(self, penalises_all(penalty))
         penalty, intercept = times(m, penalty), bool(self.fit_intercept)
         answer = None
         if not self._starts_from_last_fit():
@@ -250,7 +250,7 @@ def times(factor: Any, penalty: Penalty) -> Penalty:
     }
 
 
-def is_full(penalty: Penalty) -> bool:
+def penalises_all(penalty: Penalty) -> bool:
     """Whether every coordinate is penalised, so that there is a duality gap."""
     separable = penalty.get("l1", 0.0) + penalty.get("l2", 0.0)
     return bool(np.all(separable) or np.all(penalty.get("level", 0.0)))

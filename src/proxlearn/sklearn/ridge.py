@@ -84,10 +84,12 @@ def path(
 
 
 def _loosened(limits: Limits, enough: float | None) -> Limits:
+    """The limits with the tolerance that is enough."""
     return limits if enough is None else replace(limits, tol=enough)
 
 
 def _suits(glm: Glm) -> bool:
+    """True for an l2 penalty that all columns share, without bounds, and enough coefficients."""
     entries = glm.A.shape[-2] * glm.A.shape[-1]
     if _has_few(glm) and entries < LARGE.get(glm.loss, np.inf):
         return False
@@ -100,6 +102,7 @@ def _suits(glm: Glm) -> bool:
 
 
 def _has_few(glm: Glm) -> bool:
+    """True where the core takes less time, since the coefficients are few."""
     return bool(glm.coordinates < MANY.get(glm.loss, np.inf))
 
 
@@ -211,6 +214,7 @@ class _Reduced:
 
 
 def _collect(glm: Glm, rows: Sequence[Found]) -> Answer:
+    """The answer of the solutions of all problems."""
     constants = np.array([row.constants for row in rows])
     numbers = [(row.objective, row.gap, row.status, row.iterations, row.passes) for row in rows]
     objective, gap, status, iterations, passes = (np.array(v) for v in zip(*numbers, strict=True))
