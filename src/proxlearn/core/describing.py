@@ -127,6 +127,7 @@ def _number_or_rows(value: Any) -> Any:
 
 
 def _layout(A: Any) -> Any:
+    """A as the core reads it: contiguous in float32 or float64, or sparse by columns."""
     if isinstance(A, np.ndarray):
         if A.dtype not in (np.float32, np.float64):
             A = A.astype(np.float64)

@@ -172,6 +172,7 @@ def grid_of(A: Operator, basis: Any, shape: Any) -> Grid | None:
 
 
 def _basis(A: Operator, basis: Any, grid: Grid | None) -> Basis | None:
+    """The basis as an object, in the precision and on the device of A; None without one."""
     if basis is None:
         return None
     if isinstance(basis, Basis):

@@ -60,6 +60,7 @@ def ksvd(signals: Tensor, atoms: int, sparsity: int, rounds: int = 20, seed: int
 
 
 def _checked(signals: Tensor, atoms: int, sparsity: int, rounds: int) -> Array:
+    """The signals as an array; refuses arguments that do not fit them."""
     if signals.ndim != 2 or not bool(signals.isfinite().all()):
         raise InputError(f"signals have shape {tuple(signals.shape)}; expected finite (N, d)")
     if not 1 <= sparsity <= min(atoms, signals.shape[1]):

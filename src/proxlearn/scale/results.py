@@ -249,6 +249,7 @@ def read_attributes(path: Path) -> dict[str, Any]:
 
 
 def _difference(path: Path, found: Any, record: dict[str, Any]) -> str:
+    """Why a run cannot go on with an output, in one line."""
     if not isinstance(found, dict):
         return f"output {shown(path)} is not a result of solve-batch; choose another name"
     differ = [

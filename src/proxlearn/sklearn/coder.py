@@ -198,6 +198,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return int(self.components_.shape[0]) * (2 if self.split_sign else 1)
 
     def _learned(self, X: Array) -> Array:
+        """A dictionary (components, n) that K-SVD learns from the signals."""
         import torch
 
         from proxlearn.problems.ksvd import ksvd

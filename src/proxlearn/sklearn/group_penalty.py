@@ -34,6 +34,7 @@ def groups_of(groups: Any, features: int) -> Groups:
 
 
 def _of_lists(lists: list[Any], features: int) -> Groups:
+    """The groups of lists of columns, each column in exactly one."""
     columns = np.concatenate(lists)
     if columns.dtype.kind not in "iu" or sorted(columns.tolist()) != list(range(features)):
         raise InputError(

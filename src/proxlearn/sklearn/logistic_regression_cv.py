@@ -220,6 +220,7 @@ class LogisticRegressionCV(LogisticClassifier):
     def _binary_paths(
         self, X: Any, labels: Any, weights: Array, folds: list[Fold], scoring: Any, ratio: float
     ) -> Paths:
+        """Coefficients, scores and iterations of two classes: all folds in one path."""
         coefs = np.zeros((len(folds), len(self.Cs_), 1, X.shape[1] + 1))
         counts = np.zeros(coefs.shape[:2], dtype=np.int32)
         both = self._with_both_classes(labels, weights, coefs)
@@ -248,6 +249,7 @@ class LogisticRegressionCV(LogisticClassifier):
     def _multinomial_paths(
         self, X: Any, labels: Any, weights: Array, folds: list[Fold], scoring: Any, ratio: float
     ) -> Paths:
+        """Coefficients, scores and iterations of more classes: one path for each fold."""
         C, n = len(self.classes_), X.shape[1]
         of_columns = feature_weights(self.penalty_weights, n)
         coefs = np.empty((len(folds), len(self.Cs_), C, n + 1))
