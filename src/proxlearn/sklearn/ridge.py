@@ -90,7 +90,10 @@ def _loosened(limits: Limits, enough: float | None) -> Limits:
 
 
 def _suits(glm: Glm) -> bool:
-    """True for an l2 penalty that all columns share, without bounds, and enough coefficients."""
+    """True for one l2 penalty of all columns, without bounds, and many coefficients.
+
+    Numbers of extreme size are left to the core, which scales them.
+    """
     entries = glm.A.shape[-2] * glm.A.shape[-1]
     if _has_few(glm) and entries < LARGE.get(glm.loss, np.inf):
         return False
