@@ -4,8 +4,8 @@
  * rows are first copied to where vectors begin at cache lines, since a load that touches two lines takes
  * twice as long. Milliseconds on one core with AVX-512, the other one busy (2026-11-18), and in parentheses
  * with tiles of 4 x 4 and no copies: 442 x 10 0.0016 (0.0027), 569 x 30 0.018 (0.025), 4601 x 57 0.49 (0.70),
- * 10,000 x 100 3.1 (4.8), 500 x 100 0.116 (0.165). With AVX2 it is 0.9 to 1.2 times as fast as that up to 60
- * columns, 1.1 to 1.3 times beyond. */
+ * 10,000 x 100 3.1 (4.8), 500 x 100 0.116 (0.165). With AVX2 these tiles are 0.9 to 1.2 times as fast as the
+ * others up to 60 columns, and 1.1 to 1.3 times beyond. */
 #ifndef PROXLEARN_GRAM_H
 #define PROXLEARN_GRAM_H
 

@@ -15,13 +15,9 @@ static inline double huber_value(const double *restrict s, const double *restric
                                  const double *restrict z, const double *restrict d, double t,
                                  double delta, long m) {
     double total = 0.0;
-    if (d) {
+    if (!d) d = z, t = 0.0;
 #pragma omp simd reduction(+ : total)
-        for (long i = 0; i < m; i++) total += s[i] * huber(b[i] - z[i] - t * d[i], delta);
-    } else {
-#pragma omp simd reduction(+ : total)
-        for (long i = 0; i < m; i++) total += s[i] * huber(b[i] - z[i], delta);
-    }
+    for (long i = 0; i < m; i++) total += s[i] * huber(b[i] - z[i] - t * d[i], delta);
     return total;
 }
 
