@@ -66,6 +66,39 @@ def test_a_path_with_large_supports_is_a_sequence_of_single_solves():
         assert abs(alone.objective[0] - answer.objective[k, 0]) <= 2e-8 * alone.objective[0]
 
 
+@pytest.mark.parametrize("tol", [1e-6, 1e-12])
+@pytest.mark.parametrize("l2", [0.0, 0.05])
+@pytest.mark.parametrize("options", [{}, {"intercept": True}, {"lower": 0.0}], ids=str)
+def test_large_supports_are_solved_by_few_sweeps(tol, l2, options):
+    # Rounding must not spoil accelerated steps near the minimiser: that took 500 sweeps.
+    A, b, _ = design(5, 900, 600, 0.03)
+    weights = np.random.default_rng(6).random(900) + 0.5
+    lam = 0.003 * np.abs(A.T @ (weights * (b - b.mean()))).max()
+    glm = describe(A, b + 1.0, "squares", l1=lam, l2=l2, sample_weight=weights, **options)
+    answer = solve_glm(glm, limits=Limits(tol))
+    assert answer.status.tolist() == [0]
+    assert answer.iterations[0] <= 3
+    assert np.count_nonzero(answer.x[0]) > 100
+
+    residual = b + 1.0 - A @ answer.x[0] - answer.intercept[0]
+    slope = A.T @ (weights * residual) - l2 * answer.x[0]
+    off = answer.x[0] != 0.0
+    assert np.abs(slope[off] - lam * np.sign(answer.x[0][off])).max() <= 1e3 * np.sqrt(tol) * lam
+    value = 0.5 * np.sum(weights * residual**2) + lam * np.abs(answer.x[0]).sum()
+    value += 0.5 * l2 * np.sum(answer.x[0] ** 2)
+    assert abs(value - answer.objective[0]) <= 1e-12 * value
+
+
+def test_empty_and_unpenalised_columns_are_no_obstacle_for_sweeps():
+    A, b, _ = design(7, 500, 700, 0.03)
+    A = sp.csc_array(sp.hstack([A, sp.csc_array((500, 5)), A[:, :3]]))
+    lam = np.full(708, 0.003 * np.abs(A.T @ b).max())
+    lam[:2] = 0.0
+    answer = solve_glm(describe(A, b, "squares", l1=lam), limits=Limits(1e-9))
+    assert answer.status.tolist() == [0]
+    assert (answer.x[0, 700:705] == 0.0).all()
+
+
 def test_nearly_separable_texts_are_solved():
     # Frequent words, and margins so large that the first models have steps that are no good.
     rng = np.random.default_rng(2)

@@ -260,7 +260,7 @@ def tasks(data: Data) -> Iterator[Found]:
     one = np.ones(n * T, LONG)
     plain = Plain(
         "squares", both.reshape(m * T, n * T), y.ravel(), t, 0 * one, -np.inf * one, np.inf * one,
-        groups=np.arange(n * T) // T,
+        groups=np.arange(n * T) // T, intercepts=T * several.intercept,
     )  # fmt: skip
     x = np.asarray(model.coef_, float)
     x = np.column_stack([x, np.ravel(model.intercept_)]) if several.intercept else x

@@ -35,6 +35,7 @@ class Plain:
     classes: int = 1
     delta: np.longdouble = INF
     l1: np.ndarray | np.longdouble = ZERO
+    intercepts: int = 0  # so many of the last coordinates, of least squares, are intercepts
 
     @property
     def n(self) -> int:
@@ -205,8 +206,16 @@ class Plain:
         return 8 * (self.n + len(self.A)) * EPS * pulled * np.sqrt(LONG(self.n))
 
     def slope_at_zero(self) -> np.longdouble:
-        g = self.grad(np.zeros(self.n, LONG))
-        return np.sqrt((g * g).sum())
+        """The length of the gradient at 0, or at the best constants alone where that is longer.
+
+        Least squares with intercepts are solved with columns and targets whose mean is 0, and the
+        length that counts is that of their gradient at 0.
+        """
+        at = np.zeros((1 + bool(self.intercepts), self.n), LONG)
+        if self.intercepts:
+            ones = self.A[:, -self.intercepts :].astype(float)
+            at[1, -self.intercepts :] = np.linalg.lstsq(ones, self.b.astype(float))[0]
+        return max(np.sqrt((g * g).sum()) for g in map(self.grad, at))
 
     def group_scale(self, v: np.ndarray) -> np.longdouble:
         """The largest s <= 1 for which s v is in the domain of r*, by bisection with an l1."""

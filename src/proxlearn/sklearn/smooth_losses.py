@@ -4,6 +4,7 @@ Predictions Z are (R, m): one row for least squares and for two classes, one for
 classes. A `State` is a loss at some predictions.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -22,7 +23,7 @@ class State:
     U: Array
     """Minus the derivatives with respect to Z, (R, m)."""
     own: Any
-    """What the loss needs to know for the rest: probabilities of wrong labels, or residuals."""
+    """What the loss keeps for its other methods: probabilities of wrong labels, or residuals."""
 
 
 class Loss(Protocol):
@@ -54,7 +55,19 @@ class Loss(Protocol):
         """Minus the conjugate of the loss at minus the dual point."""
 
 
-class Squares:
+class OfOneRow:
+    """A loss of one prediction for each sample: its second derivatives are diagonal."""
+
+    @abstractmethod
+    def curvature(self, state: State) -> Array:
+        """The diagonal of the second derivatives, (1, m)."""
+
+    def hessian(self, state: State) -> Callable[[Array], Array]:
+        D = self.curvature(state)
+        return lambda V: D * V
+
+
+class Squares(OfOneRow):
     """1/2 sum_i s_i (b_i - z_i)^2."""
 
     quadratic = True
@@ -73,9 +86,6 @@ class Squares:
     def curvature(self, state: State) -> Array:
         return self.s[None]
 
-    def hessian(self, state: State) -> Callable[[Array], Array]:
-        return lambda V: self.s * V
-
     def centre_constants(self, state: State) -> Array:
         change: Array = state.U.sum(1) / self.s.sum()
         return change
@@ -89,7 +99,7 @@ class Squares:
         return float(u @ self.b[used] - 0.5 * np.square(u) @ (1.0 / self.s[used]))
 
 
-class Logistic:
+class Logistic(OfOneRow):
     """sum_i s_i log(1 + exp(-b_i z_i)) with labels b of -1 and 1."""
 
     quadratic = False
@@ -102,8 +112,8 @@ class Logistic:
         return float(self.s.sum() * np.log(2.0))
 
     def at(self, Z: Array, spare: State | None = None) -> State:
-        # Every array here would be new memory from the system for some ten thousand samples, which
-        # takes four times as long as the arithmetic; so two are kept, and two come from `spare`.
+        # For ten thousand samples or more the system would give new memory for each array, which
+        # takes four times as long as the arithmetic. So two are kept, and two come from `spare`.
         margin, e = self._room(Z.shape)
         U, wrong = (np.empty_like(Z), np.empty_like(Z)) if spare is None else (spare.U, spare.own)
         np.multiply(self.b, Z, out=margin)
@@ -129,10 +139,6 @@ class Logistic:
         curvature: Array = self.s * state.own * (1.0 - state.own)
         return curvature
 
-    def hessian(self, state: State) -> Callable[[Array], Array]:
-        D = self.curvature(state)
-        return lambda V: D * V
-
     def centre_constants(self, state: State) -> Array:
         total = max(float(self.curvature(state).sum()), np.finfo(float).tiny)
         change: Array = state.U.sum(1) / total
@@ -152,7 +158,7 @@ class Logistic:
         return float(self.s @ _entropy(state.own[0]))
 
 
-class Poisson:
+class Poisson(OfOneRow):
     """sum_i s_i (exp(z_i) - b_i z_i + b_i log b_i - b_i) with counts b >= 0: half the deviance.
 
     `State.own` holds the means exp(z), or what they were balanced to: any means >= 0 are feasible.
@@ -189,10 +195,6 @@ class Poisson:
     def curvature(self, state: State) -> Array:
         curvature: Array = self.s * state.own
         return curvature
-
-    def hessian(self, state: State) -> Callable[[Array], Array]:
-        D = self.curvature(state)
-        return lambda V: D * V
 
     def centre_constants(self, state: State) -> Array:
         return np.log(self._excess(state))

@@ -160,7 +160,7 @@ class Safeguarded:
         """Bounds and best point with the new evaluation."""
         assert s.at is not None
         at_x = problem.upper_bound(s.at, s.x)
-        at_y = s.at.value + problem.r.value(s.at.point)
+        at_y = s.at.value + problem.r.strict_value(s.at.point)  # y may become the answer
         at_x, at_y = (torch.where(u.isnan(), torch.inf, u) for u in (at_x, at_y))
         upper = torch.minimum(at_x, at_y)
         best = _pick(upper < s.upper, _pick(at_x <= at_y, s.x, s.at.point), s.best)
@@ -181,7 +181,7 @@ class Safeguarded:
         """At the end of a window or a stretch the next one begins, perhaps by the other method."""
         if s.k == 1:
             s = replace(s, mark=_merit(s))
-        broken = s.trusted & ~s.bound.isfinite()  # it holds x, the gradient and f
+        broken = s.trusted & ~s.bound.isfinite()  # as soon as x, the gradient or f is not finite
         due = (s.due <= s.k) | broken
         if not bool(due.any()):
             return s
@@ -230,9 +230,9 @@ class Safeguarded:
 
 
 def looks(k: int) -> bool:
-    """Iterations at which a lower bound that costs further products is computed.
+    """True at iterations at which a lower bound that costs further products is computed.
 
-    It does with unpenalised columns, and the merit is due only at the end of a window.
+    Unpenalised columns cost such products, and the merit is due only at the end of a window.
     """
     return k == 1 or k % WINDOW == 0
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.problems.penalties.penalty_term import zero_or_inf
-from proxlearn.problems.penalties.simplex_set import FEASIBLE, Simplex
+from proxlearn.problems.penalties.simplex_set import Simplex
 from proxlearn.problems.penalty_descriptions import OnSimplex
 
 
@@ -14,8 +14,8 @@ from proxlearn.problems.penalty_descriptions import OnSimplex
 class SumAtMost(Simplex):
     """``r(x) = 0`` where x >= 0 and sum x <= radius (B,), infinite elsewhere."""
 
-    def value(self, x: Tensor) -> Tensor:
-        inside = x.sum(-1) <= (1 + FEASIBLE) * self.radius
+    def _value(self, x: Tensor, error: float) -> Tensor:
+        inside = x.sum(-1) <= (1 + error) * self.radius
         return zero_or_inf((x >= 0) & inside[:, None], x)
 
     def prox(self, v: Tensor, p: Tensor) -> Tensor:
@@ -23,10 +23,6 @@ class SumAtMost(Simplex):
         positive = v.clamp(min=0)
         inside = positive.sum(-1, keepdim=True) <= self.radius[:, None]
         return torch.where(inside, positive, super().prox(v, p))
-
-    def tie(self, p: Tensor) -> Tensor:
-        """p itself: this prox takes a value for each coordinate."""
-        return p
 
     def conjugate(self, v: Tensor) -> Tensor:
         return self.radius * v.amax(-1).clamp(min=0)
