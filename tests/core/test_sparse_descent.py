@@ -77,7 +77,7 @@ def test_large_supports_are_solved_by_few_sweeps(tol, l2, options):
     glm = describe(A, b + 1.0, "squares", l1=lam, l2=l2, sample_weight=weights, **options)
     answer = solve_glm(glm, limits=Limits(tol))
     assert answer.status.tolist() == [0]
-    assert answer.iterations[0] <= 3
+    assert answer.iterations[0] <= 10
     assert np.count_nonzero(answer.x[0]) > 100
 
     residual = b + 1.0 - A @ answer.x[0] - answer.intercept[0]
