@@ -184,12 +184,21 @@ cdef class Improver(Certified):
                 <Sparse> self.A, <Separable> self.r, s, self.f.unit_weights, self.g, self.v, self.penalised_value(), target,
                 self.promised, until
             )
+            if self.sparse_descent.selected:
+                self.keep_support()
             return 0
         self.f.damped_curvature(self.damping, self.D)
         self.sparse_descent.run(
             <Sparse> self.A, <Separable> self.r, self.D, False, self.g, self.model.w, target, MOST_SWEEPS_OF_A_MODEL, until
         )
         return 0
+
+    cdef int keep_support(self) except -1 nogil:
+        """Let the working set be the support of v."""
+        cdef Py_ssize_t p
+        for p in range(self.A.k):
+            self.x[self.A.index[p]] = self.v[p]
+        return self.restart(self.x)
 
     cdef int improve(self, double target, double forcing, double until) except -1 nogil:
         """Minimise F over the working set until its violations are at most `target`.

@@ -83,7 +83,7 @@ cdef class Point:
         memset(self.inside, 0, self.r.blocks)
         if start == NULL:
             memset(self.x, 0, self.n * sizeof(double))
-        else:
+        elif start != self.x:
             memcpy(self.x, start, self.n * sizeof(double))
         self.r.project(self.x)
         return self.join(self.r.needed_at(self.x, self.picked))

@@ -35,6 +35,7 @@ cdef class SparseSquares(SparseDescent):
 
     cdef double base        # F at v = 0, as the model has it
     cdef double met         # the violations that the last sweep met
+    cdef bint selected      # True where sweeps take long, and a dense model of the support takes over
     cdef double left        # those that it is likely to have left
 
     cdef int minimise(
@@ -45,12 +46,12 @@ cdef class SparseSquares(SparseDescent):
         s (m,) are all 1 if `unit`. g (k,) belongs to v (k,), at which F has this value, and which becomes the minimiser.
         """
         cdef Py_ssize_t rounds, count
-        cdef double worst, highest = 0.0, least = INFINITY
+        cdef double worst, highest = 0.0, least = INFINITY, began = 0.0
         cdef int idle = 0
         self.prepare(A, s, unit, True, g, v)
         self.base = value - r.value(A.index, v, A.k) + dot(self.pull, v, A.k)
         self.stand(A, v)
-        self.met = 0.0
+        self.met, self.selected = 0.0, False
         for rounds in range(MOST_DESCENTS_OF_COLUMNS):
             count = self.list_all(A)
             if rounds == 0:
@@ -59,22 +60,37 @@ cdef class SparseSquares(SparseDescent):
             if tol > 0.0:
                 target = self.promise(A, r, v, tol)
             idle = 0 if worst < 0.5 * least else idle + 1
+            began = worst if rounds == 0 else began
             highest, least = max(highest, worst), min(least, worst)
             if self.left <= target or now() >= until:
                 return 0
             if idle >= MOST_IDLE_SWEEPS:
-                break
+                self.failed = least > LEFT_BY_SWEEPS * began
+                return 0
             if worst <= BEGIN_AGAIN * highest:
                 self.begin_again(A, v)
                 highest = worst
             else:
                 self.speed_up(A, r, v, count)
             count = self.list_off_kinks(A, r, v)
-            if self.sweep_on(A, r, v, count, target, LEFT_BY_SWEEPS * worst) and self.flips <= FLIPS * count:
-                self.newton_step(A, r, v, target)
-                self.stand(A, v)
+            if self.sweep_on(A, r, v, count, target, LEFT_BY_SWEEPS * worst):
+                if self.is_small(A, self.list_off_kinks(A, r, v)):
+                    self.selected = self.failed = True
+                    return 0
+                if self.flips <= FLIPS * count:
+                    self.newton_step(A, r, v, target)
+                    self.stand(A, v)
         self.failed = True
         return 0
+
+    cdef bint is_small(self, Sparse A, Py_ssize_t count) noexcept nogil:
+        """True where a dense model of the coordinates order[:count] costs less than sweeps over them."""
+        cdef Py_ssize_t i, j
+        cdef double entries = 0.0
+        for i in range(count):
+            j = A.index[self.order[i]]
+            entries += A.starts[j + 1] - A.starts[j]
+        return <double> count * count <= PAYS * entries
 
     cdef bint sweep_on(self, Sparse A, Separable r, double *v, Py_ssize_t count, double target, double part) noexcept nogil:
         """Sweep over order[:count]; True where the violations stay above the target and `part`."""
