@@ -243,3 +243,52 @@ def test_a_target_of_zeros_has_a_robust_fit(rng, intercept):
     assert model.intercept_ == 0
     assert 0 < model.scale_ < 1e-9
     assert model.dual_gap_ == 0
+
+
+def multi_task_value(X, Y, alpha, W, c):
+    X, Y, W, c = (np.asarray(v, float) for v in (X, Y, W, c))
+    left = Y - X @ W.T - c
+    return (left**2).sum() / (2 * len(X)) + alpha * np.sqrt((W**2).sum(0)).sum()
+
+
+@pytest.mark.parametrize("level", [0.0, 1e3, 1e6])
+def test_gaps_of_several_targets_count_the_rounding_of_float32_intercepts(level):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(6, 4)).astype(np.float32)
+    Y = (X @ rng.normal(size=(4, 2)) + level).astype(np.float32)
+    for alpha in (1e-3, 1e-7):
+        model = MultiTaskLasso(alpha=alpha, tol=1e-3).fit(X, Y)
+        best = MultiTaskLasso(alpha=alpha, tol=1e-12).fit(X.astype(float), Y.astype(float))
+        F, least = (
+            multi_task_value(X, Y, alpha, fit.coef_, fit.intercept_) for fit in (model, best)
+        )
+        noise = 1e-13 * least + 1e-15 * level * np.sqrt(least)  # of residuals in float64
+        assert F - least <= model.dual_gap_ + noise
+        assert model.dual_gap_ <= 1e-3 * F
+
+
+def test_a_separable_fit_in_float32_keeps_the_gap_it_is_solved_with():
+    """Its objective is rounding of that at 0, beside which a rounded intercept costs much."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 3)).astype(np.float32)
+    y = (X[:, 0] > 0).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for C in (1e3, 1e20, 1e25):
+            model = LogisticRegression(C=C, tol=1e-8).fit(X, y)
+            W, c = np.asarray(model.coef_, float)[0], np.asarray(model.intercept_, float)[0]
+            F = np.logaddexp(0, -(2 * y - 1) * (X.astype(float) @ W + c)).sum() + W @ W / (2 * C)
+            allowed = max(1e-8 * F, len(y) * np.log(2) * np.finfo(float).eps)
+            assert model.dual_gap_ / C <= 1.001 * allowed
+
+
+@pytest.mark.parametrize("scale", [1e150, 1e-150])
+def test_l2_penalties_alone_at_scales_whose_squares_leave_the_range(scale):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(20, 120))
+    y = rng.integers(0, 3, 20)
+    plain = LogisticRegression(C=1.0, tol=1e-6).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = LogisticRegression(C=scale**-2, tol=1e-6).fit(scale * X, y)
+    np.testing.assert_allclose(scale * model.coef_, plain.coef_, atol=1e-3)

@@ -371,3 +371,18 @@ def test_a_tied_p_is_one_that_the_prox_takes(name):
     assert (tied > 0).all()
     if penalty.separable:
         assert torch.equal(tied, p)
+
+
+@pytest.mark.parametrize("name", ["simplex", "sum_at_most"])
+def test_sums_that_are_off_by_more_than_rounding_are_strictly_infinite(name):
+    from proxlearn.problems.penalties import Simplex
+    from proxlearn.problems.penalties.sum_at_most import SumAtMost
+
+    radius = torch.tensor([7.8e13], dtype=torch.float64)
+    r = {"simplex": Simplex, "sum_at_most": SumAtMost}[name](radius)
+    x = r.prox(torch.rand(1, 21, dtype=torch.float64) * radius, torch.ones(1, 1))
+    assert r.value(x).item() == r.strict_value(x).item() == 0
+    near = (1 + 2e-6) * x
+    assert r.value(near).item() == 0  # a point that was rounded to float32
+    assert r.strict_value(near).item() == np.inf
+    assert r.strict_value(x.float().double().float()).item() == 0

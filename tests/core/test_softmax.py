@@ -155,19 +155,26 @@ def test_weights_of_very_different_size_are_solved_to_a_gap():
 def test_nearly_separated_classes_with_an_intercept_take_few_working_sets(strength, layout):
     # The certificate moves the dual point until it is orthogonal to the intercepts. Columns that
     # joined had their gradient from that point and the others from x: a model without a minimum.
+    # The number depends on rounding: of 90 copies of (1000, dense), changed by 1e-15 each, two took
+    # 9 working sets, 16 took 12 and one took 13. So it is that of the middle one of three copies.
     rng = np.random.default_rng(1)
     labels = np.arange(50) % 8
     X = rng.standard_normal((50, 1200)) + rng.standard_normal((50, 10)) @ rng.standard_normal(
         (10, 1200)
     )
     if layout == "sparse":
-        X = scipy.sparse.csc_array(X * (rng.random(X.shape) < 0.2))
-    glm = describe(
-        X, labels, "softmax", l1=1 / strength, sample_weight=np.ones(50), intercept=True,
-        options={"classes": 8},
-    )  # fmt: skip
-    answer = solve_glm(glm, limits=Limits(1e-6, max_iter=12))
-    assert answer.status.tolist() == [0]
+        X = X * (rng.random(X.shape) < 0.2)
+    iterations = []
+    for error in (0.0, 1e-15, -1e-15):
+        copy = X * (1 + error * rng.standard_normal(X.shape))
+        glm = describe(
+            scipy.sparse.csc_array(copy) if layout == "sparse" else copy, labels, "softmax",
+            l1=1 / strength, sample_weight=np.ones(50), intercept=True, options={"classes": 8},
+        )  # fmt: skip
+        answer = solve_glm(glm, limits=Limits(1e-6, max_iter=20))
+        assert answer.status.tolist() == [0]
+        iterations.append(int(answer.iterations[0]))
+    assert np.median(iterations) <= 12
 
 
 def test_large_scores_of_tall_data_are_reached_in_few_working_sets():

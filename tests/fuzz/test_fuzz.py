@@ -170,6 +170,13 @@ def test_what_was_counted_before_an_interruption_is_printed(monkeypatch, capsys,
         (261119, 29878),  # sweeps that failed for the problem before in the batch
         (261119, 31790),  # the length of a group of numbers whose squares underflow
         (261119, 35375),  # an overflow in the start of Huber regression
+        (261119, 10615),  # the intercepts of several targets, rounded to float32
+        (261119, 42167),  # the same
+        (261119, 31631),  # the same at an objective of 3e9
+        (261119, 15746),  # a slope of unpenalised columns of classes that is more than rounding
+        (261119, 30255),  # a float32 intercept of separable classes
+        (261119, 34007),  # squares of A that overflow, with an l2 penalty alone
+        (261119, 37438),  # an extrapolated point beside the simplex taken for the best one
     ],
 )
 def test_what_was_reported_in_november_2026_is_right(seed, number):

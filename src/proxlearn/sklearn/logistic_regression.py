@@ -184,13 +184,15 @@ def round_intercept(model: Any, answer: Answer, total: float) -> float:
     """Round `intercept_` to the precision of `coef_` where a solved fit stays solved.
 
     Returns the most that the objective grows. As a function of the constants its curvature is at
-    most L, half the sum of the weights, and so its slope at most sqrt(2 L gap).
+    most L, half the sum of the weights, and so its slope at most sqrt(2 L gap). Where a separable
+    fit is solved because its objective is rounding of that at 0, no growth is allowed.
     """
     rounded = model.intercept_.astype(model.coef_.dtype, copy=False)
     moved = float(np.linalg.norm(rounded - model.intercept_))
     gap, curvature = float(answer.gap[0]), 0.5 * total
     lost = moved and moved * np.sqrt(2.0 * curvature * gap) + 0.5 * curvature * moved**2
-    if gap <= model.tol * abs(float(answer.objective[0])) < gap + lost:
+    allowed = model.tol * abs(float(answer.objective[0]))
+    if lost and (answer.status[0] == 0 or gap <= allowed) and not gap + lost <= allowed:
         return 0.0
     model.intercept_ = rounded
     return float(lost)

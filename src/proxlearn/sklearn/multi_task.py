@@ -48,10 +48,11 @@ class MultiTask(Ignored, Regressor):
         limits = limits_of(self, is_full(penalty))
         start = self._start(X, None)
         start = None if np.shape(start) != shape else start
-        answer = tasks.solve(total * penalty["level"], total * penalty["l2"], limits, start)
+        level, l2 = total * penalty["level"], total * penalty["l2"]
+        answer = tasks.solve(level, l2, limits, start, self.tol)
         warn_unless_solved(answer, self.tol)
         self.coef_ = answer.x.reshape(shape)
-        self.intercept_ = answer.intercept[0].astype(X.dtype) if self.fit_intercept else 0.0
+        self.intercept_ = answer.intercept[0] if self.fit_intercept else 0.0
         self.dual_gap_, self.n_iter_ = float(answer.gap[0]) / total, int(answer.iterations[0])
 
     def __sklearn_tags__(self) -> Any:

@@ -55,10 +55,15 @@ class Tasks:
         lengths = np.sqrt(np.square(self.B @ self.A).sum(axis=0))
         return float(np.max(lengths[: self.n], initial=0.0))
 
-    def solve(self, level: float, l2: float, limits: Limits, start: Any = None) -> Answer:
-        """The answer with x (1, T n), target after target, from coefficients (T, n) or from 0."""
+    def solve(
+        self, level: float, l2: float, limits: Limits, start: Any = None, enough: float = 0.0
+    ) -> Answer:
+        """The answer with x (1, T n), target after target, from coefficients (T, n) or from 0.
+
+        `enough` is the tolerance that has to be met, where that of `limits` is smaller.
+        """
         answer = solve_glm(self._glm(level, l2), self._inward(start), limits)
-        return self._outward(answer, level, l2, limits.tol)
+        return self._outward(answer, level, l2, limits.tol, enough)
 
     def path(
         self, levels: Array, l2s: Array, limits: Limits, start: Any = None
@@ -113,8 +118,13 @@ class Tasks:
     def _means(self) -> Array:
         return np.asarray((self.s / self.s.sum()) @ self.X).ravel()
 
-    def _outward(self, answer: Answer, level: float, l2: float, tol: float) -> Answer:
-        """Coefficients and constants of X itself, and the gap at them in the precision of X."""
+    def _outward(
+        self, answer: Answer, level: float, l2: float, tol: float, enough: float = 0.0
+    ) -> Answer:
+        """Coefficients and constants of X itself, and the gap at them in the precision of X.
+
+        Constants are left in float64 where a fit would not be solved with rounded ones.
+        """
         W = answer.x.reshape(-1, self.T)
         constant = self.middle - self.mean @ W[: self.n]
         if self.ones:
@@ -123,8 +133,12 @@ class Tasks:
         x = np.ascontiguousarray(W.T.astype(self.X.dtype))
         gap, objective, status = answer.gap, answer.objective, answer.status
         if x.dtype == np.float32:
-            objective = self._objective(x, constant, level, l2)
-            gap = np.maximum(objective - (answer.objective - answer.gap), 0.0)
+            bound, exact = answer.objective - answer.gap, constant
+            for constant in (exact.astype(np.float32), exact):
+                objective = self._objective(x, constant, level, l2)
+                gap = np.maximum(objective - bound, 0.0)
+                if gap <= max(tol, enough) * objective:
+                    break
             status = np.where((status == 0) & (gap > tol * objective), 1, status).astype(np.int8)
         return replace(
             answer, x=x.reshape(1, -1), intercept=constant[None], objective=objective, gap=gap,

@@ -18,6 +18,7 @@ import scipy.linalg
 import scipy.sparse
 
 from proxlearn.core.glm import Answer, Glm, Limits, path_glm, solve_glm
+from proxlearn.core.scaling import is_moderate
 from proxlearn.core.single import of_problem
 from proxlearn.sklearn.design import Design
 from proxlearn.sklearn.fitting import Array
@@ -94,7 +95,9 @@ def _suits(glm: Glm) -> bool:
     if np.any(glm.l1) or not np.all(np.ravel(glm.l2)[:1] > 0):
         return False
     rows = np.atleast_2d(glm.l2)
-    if (rows != rows[:, :1]).any():
+    if (rows != rows[:, :1]).any() or not is_moderate(
+        glm.A, glm.b, glm.sample_weight, glm.l2, largest=glm.largest
+    ):
         return False
     return bool(np.all(glm.lower == -np.inf) and np.all(glm.upper == np.inf))
 

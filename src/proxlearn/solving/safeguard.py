@@ -160,7 +160,7 @@ class Safeguarded:
         """Bounds and best point with the new evaluation."""
         assert s.at is not None
         at_x = problem.upper_bound(s.at, s.x)
-        at_y = s.at.value + problem.r.value(s.at.point)
+        at_y = s.at.value + problem.r.strict_value(s.at.point)  # y may become the answer
         at_x, at_y = (torch.where(u.isnan(), torch.inf, u) for u in (at_x, at_y))
         upper = torch.minimum(at_x, at_y)
         best = _pick(upper < s.upper, _pick(at_x <= at_y, s.x, s.at.point), s.best)

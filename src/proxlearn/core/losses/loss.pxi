@@ -103,6 +103,12 @@ cdef class Loss:
         """
         return 0.0
 
+    cdef void squared_sizes(self, double *D) noexcept nogil:
+        """D_i = the square of the number that u_i is rounded in proportion to: u_i itself, unless it is a difference."""
+        cdef Py_ssize_t i
+        for i in range(self.m):
+            D[i] = self.u[i] * self.u[i]
+
     cdef double reach(self) noexcept nogil:
         """How large the predictions of a minimiser are thought to be on unpenalised columns, whatever b is.
 

@@ -144,6 +144,12 @@ cdef class Poisson(Loss):
     cdef double dual_value(self, double scale) noexcept nogil:
         return poisson_dual(self.s, self.b, self.log_b, self.mu, scale, self.m) if 0.0 <= scale <= 1.0 else -INFINITY
 
+    cdef void squared_sizes(self, double *D) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(self.m):
+            D[i] = self.s[i] * max(self.b[i], self.mu[i])
+            D[i] *= D[i]
+
     cdef double reach(self) noexcept nogil:
         return LOGARITHMS
 

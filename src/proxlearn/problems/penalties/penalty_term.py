@@ -34,6 +34,13 @@ class Penalty(ABC):
     def value(self, x: Tensor) -> Tensor:
         """r(x), (B,); infinite outside its domain."""
 
+    def strict_value(self, x: Tensor) -> Tensor:
+        """r(x), where constraints are met to rounding of x's own precision, else infinite.
+
+        `value` also takes points that were rounded to float32.
+        """
+        return self.value(x)
+
     @abstractmethod
     def prox(self, v: Tensor, p: Tensor) -> Tensor:
         """argmin_x r(x) + 1/2 sum_i (x_i - v_i)^2 / p_i; v is (B, n), p > 0 is (B, n) or (B, 1)."""

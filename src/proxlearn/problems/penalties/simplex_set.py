@@ -28,7 +28,14 @@ class Simplex(Penalty):
         return len(self.radius)
 
     def value(self, x: Tensor) -> Tensor:
-        close = (x.sum(-1) - self.radius).abs() <= FEASIBLE * self.radius
+        return self._value(x, FEASIBLE)
+
+    def strict_value(self, x: Tensor) -> Tensor:
+        return self._value(x, x.shape[-1] * torch.finfo(x.dtype).eps)
+
+    def _value(self, x: Tensor, error: float) -> Tensor:
+        """r(x) where the sum may be off by this part of the radius."""
+        close = (x.sum(-1) - self.radius).abs() <= error * self.radius
         return zero_or_inf((x >= 0) & close[:, None], x)
 
     def prox(self, v: Tensor, p: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from proxlearn.problems.penalties.penalty_term import zero_or_inf
-from proxlearn.problems.penalties.simplex_set import FEASIBLE, Simplex
+from proxlearn.problems.penalties.simplex_set import Simplex
 from proxlearn.problems.penalty_descriptions import OnSimplex
 
 
@@ -14,8 +14,8 @@ from proxlearn.problems.penalty_descriptions import OnSimplex
 class SumAtMost(Simplex):
     """``r(x) = 0`` where x >= 0 and sum x <= radius (B,), infinite elsewhere."""
 
-    def value(self, x: Tensor) -> Tensor:
-        inside = x.sum(-1) <= (1 + FEASIBLE) * self.radius
+    def _value(self, x: Tensor, error: float) -> Tensor:
+        inside = x.sum(-1) <= (1 + error) * self.radius
         return zero_or_inf((x >= 0) & inside[:, None], x)
 
     def prox(self, v: Tensor, p: Tensor) -> Tensor:
