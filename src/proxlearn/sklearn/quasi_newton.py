@@ -202,8 +202,8 @@ class QuasiNewton:
     def _factor_pays(self, gaps: list[float], target: float) -> bool:
         """True where a factor of the Hessian will save more time than it takes.
 
-        What is left of the gap is thought to fall as it fell in the last `SPELL` iterations. It goes
-        up and down, so that the least gaps count.
+        What is left of the gap is thought to fall as it fell in the last `SPELL` iterations. It
+        goes up and down, so that the least gaps count.
         """
         if not self.can_factor or len(gaps) <= SPELL or not 0.0 < gaps[-1] < np.inf:
             return False
