@@ -88,6 +88,7 @@ def _read_npy(path: Path, key: str | None) -> Array:
 
 
 def _read_npz(path: Path, key: str | None) -> Array:
+    """One array of an .npz file."""
     try:
         with zipfile.ZipFile(path) as archive:
             member = _member(path, archive.namelist(), key)
@@ -147,6 +148,7 @@ def read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]
 
 
 def _read_csv(path: Path, key: str | None) -> Array:
+    """A table of comma-separated numbers, with or without a header."""
     try:
         with path.open(encoding="utf-8-sig") as stream:
             first = next((line for line in stream if line.strip()), "")
@@ -163,6 +165,7 @@ def _read_csv(path: Path, key: str | None) -> Array:
 
 
 def _numbers(path: Path, lines: Iterator[str]) -> Array:
+    """The numbers of these lines, (rows, columns)."""
     if path.stat().st_size * 4 > LIMIT:  # two characters of text can become eight bytes
         raise InputError(
             f"{path} is larger than {LIMIT // 2**32} GiB of text; save the array as .npy"
@@ -209,6 +212,7 @@ def _is_number(text: str) -> bool:
 
 
 def _read_mtx(path: Path, key: str | None) -> Any:
+    """A MatrixMarket file, whose claimed size is checked first."""
     try:
         rows, columns, entries, layout, *_ = scipy.io.mminfo(path)
         dense = layout == "array"

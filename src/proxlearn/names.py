@@ -40,6 +40,9 @@ DTYPES = ("float32", "float64")
 DEVICES = ("cpu", "cuda", "mps", "xpu", "hpu", "mtia", "xla")
 """Types of devices that PyTorch may be able to compute on; whether it can is tried later."""
 
+PICTURES = ("deblur", "mri", "inpaint", "tomography", "imaging", "invertible")
+"""Families of pictures, which can be read from a folder."""
+
 FAMILIES = (
     "gaussian-lasso",
     "gaussian-elastic-net",
@@ -56,17 +59,9 @@ FAMILIES = (
     "wide-logistic",
     "wide-softmax",
     "general",
-    "deblur",
-    "mri",
-    "inpaint",
-    "tomography",
-    "imaging",
-    "invertible",
+    *PICTURES,
 )
 """Families of problems: "gaussian-lasso" is the class `GaussianLasso` in `training.families`."""
-
-PICTURES = ("deblur", "mri", "inpaint", "tomography", "imaging", "invertible")
-"""Families of pictures, which can be read from a folder."""
 
 WAVELETS = ("haar", *(f"db{p}" for p in range(1, 9)))
 """Haar, which is db1, and Daubechies' wavelets: `proxlearn.imaging.filters`."""

@@ -177,6 +177,7 @@ def test_what_was_counted_before_an_interruption_is_printed(monkeypatch, capsys,
         (261119, 30255),  # a float32 intercept of separable classes
         (261119, 34007),  # squares of A that overflow, with an l2 penalty alone
         (261119, 37438),  # an extrapolated point beside the simplex taken for the best one
+        (20261120, 5206),  # the rounding of one class measured by the entries of all of them
     ],
 )
 def test_what_was_reported_in_november_2026_is_right(seed, number):

@@ -71,6 +71,7 @@ p L: the least and the largest step; b1, b2: mean norm / |x*| in the first and t
 
 
 def _table(found: "dict[str, Findings]", title: str, max_iter: int) -> "Table":
+    """The table of what was measured, a row for each optimizer."""
     from rich import box
     from rich.table import Table
 

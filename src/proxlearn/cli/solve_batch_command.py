@@ -91,6 +91,7 @@ def solve_batch(
 
 
 def _show(outcome: "Outcome", out: str) -> None:
+    """Print what is in the output, and which problems missed the tolerance."""
     counts = ", ".join(f"{n} {name}" for name, n in sorted(outcome.status.items()) if n)
     print(f"{outcome.problems} problems: {counts or 'none solved'}")
     print(f"{outcome.chunks} chunks, {outcome.computed} of them solved now")

@@ -81,6 +81,7 @@ def solve(
 
 
 def _show_solution(solution: "Solution", as_json: bool, quiet: bool, with_x: bool) -> None:
+    """Print a solution as a table or as JSON, and a warning for each status but SOLVED."""
     from rich.console import Console
 
     from proxlearn.cli.solution_table import solution_table

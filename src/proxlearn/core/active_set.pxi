@@ -11,13 +11,15 @@ cdef enum:
     REFACTOR = 24     # Where more than one variable in so many leaves at once, the factor is made anew.
 
 
-# DEPENDENT, ROUNDING, DERIVATIVE and NOTHING allow for rounding: they lie between the machine precision of 2e-16 and what problems
-# have that are not degenerate. No measurement chose them; the fuzz draws equal, opposite and dependent columns, on which they decide.
+# DEPENDENT, ROUNDING, DERIVATIVE and NOTHING allow for rounding: they lie between the machine precision of
+# 2e-16 and what problems have that are not degenerate. No measurement chose them; the fuzz draws equal,
+# opposite and dependent columns, on which they decide.
 cdef double DEPENDENT = 1e-10  # Part of a variable's curvature that the active ones must leave.
 cdef double ROUNDING = 1e-13  # Part of it below which a curvature is nothing but rounding.
-cdef double DERIVATIVE = 1e-12  # Rounding of a derivative, relative to the sum of the products that it is made of.
-# Steps that are longer than this part of w have to be worth it. Of 3600 consistent NNLS problems with opposite and equal columns (35 x 150,
-# 2026-11-19) 66 left the minimiser by 1e14 and more with 10, which lets w grow tenfold again and again; 48 with 1, none with 0.1 to 0.0001.
+cdef double DERIVATIVE = 1e-12  # Rounding of a derivative, relative to the sum of the products in it.
+# Steps that are longer than this part of w have to be worth it. Of 3600 consistent NNLS problems with
+# opposite and equal columns (35 x 150, 2026-11-19) 66 left the minimiser by 1e14 and more with 10, which lets
+# w grow tenfold again and again; 48 with 1, none with 0.1 to 0.0001.
 cdef double FAR = 0.01
 cdef double NOTHING = 1e-9  # Part of the largest move below which a move is nothing but rounding.
 
@@ -129,7 +131,9 @@ cdef class ActiveSet:
             if fabs(self.d[i]) * self.length(M, self.items[i]) <= NOTHING * most:
                 self.d[i] = 0.0
 
-    cdef bint is_far_for_nothing(self, CoordinateModel M, Py_ssize_t p, double step, double slope) noexcept nogil:
+    cdef bint is_far_for_nothing(
+        self, CoordinateModel M, Py_ssize_t p, double step, double slope
+    ) noexcept nogil:
         """True where a step is longer than w by far, and the slope that asks for it may be rounding."""
         cdef Py_ssize_t i
         cdef double total = 0.0
@@ -288,7 +292,7 @@ cdef class ActiveSet:
         return who < 0
 
     cdef double worst(self, CoordinateModel M, Py_ssize_t *who) noexcept nogil:
-        """The largest violation of a variable that is not active, and which; its side is noted."""
+        """The largest violation of a variable that is not active; `who` is that variable, `sign` its side."""
         cdef Py_ssize_t p
         cdef double worst = 0.0, e, up, down, w, side = 0.0
         who[0] = -1
@@ -306,14 +310,6 @@ cdef class ActiveSet:
             self.sign[who[0]] = side if M.l1[who[0]] > 0 else 0.0
         return worst
 
-    cdef int check_signals(self) except -1 nogil:
-        """Let Ctrl-C end a long solve; looked at ten times a second."""
-        if now() > self.next_look:
-            with gil:
-                PyErr_CheckSignals()
-            self.next_look = now() + 0.1
-        return 0
-
     cdef double solve(self, CoordinateModel M, double tol) except -1 nogil:
         """Minimise the model until no condition is violated by more than tol, or for many steps."""
         cdef Py_ssize_t i, p, count = M.collect(), steps, who = -1
@@ -324,10 +320,10 @@ cdef class ActiveSet:
             self.sign[p] = copysign(1.0, M.w[p]) if M.l1[p] > 0 else 0.0
         self.enter_together(M, count)
         for i in range(self.a, count):
-            self.check_signals()
+            look_for_interrupt(&self.next_look)
             self.enter(M, M.active[i])
         for steps in range(MOST_STEPS + 2 * count):
-            self.check_signals()
+            look_for_interrupt(&self.next_look)
             if not self.settle(M):
                 continue
             worst = self.worst(M, &who)

@@ -49,7 +49,7 @@ class Answer:
 
 
 def answer_of(glm: Glm, x: Array, constant: Array, numbers: Array) -> Answer:
-    """Of arrays whose last axis in `numbers` is objective, gap, status, iterations and passes."""
+    """The answer; `numbers` (..., 5) are objective, gap, status, iterations and passes."""
     objective, gap, status, iterations, passes = (numbers[..., i] for i in range(5))
     precision = np.float32 if glm.A.dtype == np.float32 else np.float64
     return Answer(
@@ -59,12 +59,7 @@ def answer_of(glm: Glm, x: Array, constant: Array, numbers: Array) -> Answer:
 
 
 def collected(glm: Glm, rows: list[tuple[Any, ...]]) -> Answer:
-    """Of x, intercept and the five other numbers of each problem."""
-    x, constant, objective, gap, status, iterations, passes = zip(*rows, strict=True)
-    precision = np.float32 if glm.A.dtype == np.float32 else np.float64
+    """The answer of rows: x, intercept and the five other numbers of each problem."""
+    x, constant, *numbers = zip(*rows, strict=True)
     points = x[0][None] if len(x) == 1 else np.array(x)
-    return Answer(
-        points.astype(precision, copy=False),
-        np.array(constant), np.array(objective), np.array(gap),
-        np.array(status, dtype=np.int8), np.array(iterations), np.array(passes),
-    )  # fmt: skip
+    return answer_of(glm, points, np.array(constant), np.column_stack(numbers))

@@ -1,7 +1,7 @@
 /* Products of matrices in float32, one for each instance, with a vector each.
  *
- * The time of such a product is that of reading the matrix. A x and A^T u of the same instance share one pass: a
- * few rows that have been read for A x are still in the cache for A^T u. */
+ * The time of such a product is that of reading the matrix. A x and A^T u of the same instance share one
+ * pass: a few rows that have been read for A x are still in the cache for A^T u. */
 #ifndef PROXLEARN_BATCH_PRODUCTS_H
 #define PROXLEARN_BATCH_PRODUCTS_H
 
@@ -53,8 +53,8 @@ INLINE void through_rows(const float *a, const float *x, const float *scale, con
     if (g) add_rows(a, u, n, g, R);
 }
 
-/* u = scale A x + shift, entry by entry, and g = A^T u, for A (m, n). Without x, u is given; without g it is not
- * computed; without scale and shift they are 1 and 0. */
+/* u = scale A x + shift, entry by entry, and g = A^T u, for A (m, n). Without x, u is given; without g it is
+ * not computed; without scale and shift they are 1 and 0. */
 static inline void through(const float *A, const float *x, const float *scale, const float *shift, float *u, float *g,
                            long m, long n) {
     if (g) memset(g, 0, n * sizeof(float));

@@ -1,9 +1,10 @@
 # Models whose variables come in blocks: sweeps over the blocks, then Newton's method.
 #
-# Sweeps find the blocks that are not 0; there the penalty is smooth, and Newton's method converges fast.
+# Sweeps find the blocks that are not 0. Off 0 the penalty is smooth, so that Newton's method converges fast.
 
-# On group penalties (200 x 400, groups of 8; CPU time, 2026-11-19) 1 and 4 in place of BLOCK_SWEEPS take 1.08 and 1.03 times as long.
-# 4 and 30 in place of MOST_NEWTON take 0.99 and 1.03 times as long on 18 and 6 problems with groups of 5 to 10 (200 x 800 to 500 x 400).
+# On group penalties (200 x 400, groups of 8; CPU time, 2026-11-19) 1 and 4 in place of BLOCK_SWEEPS take 1.08
+# and 1.03 times as long. 4 and 30 in place of MOST_NEWTON take 0.99 and 1.03 times as long on 18 and 6
+# problems with groups of 5 to 10 (200 x 800 to 500 x 400).
 cdef enum:
     BLOCK_SWEEPS = 2     # Sweeps over the blocks before the first Newton step.
     MOST_NEWTON = 10     # Most Newton steps before the next sweep.
@@ -16,7 +17,7 @@ cdef class BlockModel(Model):
     cdef double *level  # (blocks,)
 
     cdef int prepare(self) except -1 nogil:
-        """What has to be known before the first sweep."""
+        """Compute what the sweeps need."""
         return 0
 
     cdef double update(self, Py_ssize_t b) noexcept nogil:
@@ -32,7 +33,7 @@ cdef class BlockModel(Model):
         return 0.0
 
     cdef Py_ssize_t collect(self) noexcept nogil:
-        """List what a Newton step moves, and return how many these are."""
+        """List what a Newton step moves, variables or blocks, and return how many these are."""
         return 0
 
     cdef bint newton_step(self) except -1 nogil:
@@ -48,7 +49,7 @@ cdef class BlockModel(Model):
         return <double> count * self.k
 
     cdef double solve(self, double tol) except -1 nogil:
-        """Sweeps go on while they promise to end sooner than Newton steps."""
+        """Sweep over the blocks, and take Newton steps where these promise to end sooner than more sweeps."""
         cdef Py_ssize_t rounds, sweep, b, idle = 0, count
         cdef double worst = 0.0, least = INFINITY, most, v, last
         self.prepare()

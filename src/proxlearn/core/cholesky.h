@@ -1,8 +1,8 @@
 /* The Cholesky factor of a matrix to which rows and columns were appended, in its place.
  *
- * Sums of eight columns stay in registers while the columns before them go by. OpenBLAS takes the vectors of AVX2 on
- * processors that it does not know. On a Zen 5 (2026-11-19, milliseconds; LAPACK's dpotrf was the second number): 100
- * variables 0.0075 and 0.018, 300 variables 0.11 and 0.25, 600 variables 0.71 and 1.8. */
+ * Sums of eight columns stay in registers while the columns before them go by. OpenBLAS takes the vectors of
+ * AVX2 on processors that it does not know. On a Zen 5 (2026-11-19, milliseconds; LAPACK's dpotrf was the
+ * second number): 100 variables 0.0075 and 0.018, 300 variables 0.11 and 0.25, 600 variables 0.71 and 1.8. */
 #ifndef PROXLEARN_CHOLESKY_H
 #define PROXLEARN_CHOLESKY_H
 
@@ -23,7 +23,8 @@
 
 typedef double cholesky_lanes __attribute__((vector_size(8 * CHOLESKY_LANES), aligned(8), may_alias));
 
-/* The rows r, ... of the columns j, ..., j + 7, less what the columns before them take: `tall` vectors of each column. */
+/* The rows r, ... of the columns j, ..., j + 7, less what the columns before them take: `tall` vectors of
+ * each column. */
 static inline __attribute__((always_inline)) void cholesky_tile(const double *L, long ld, long j, long r, int tall,
                                                                 cholesky_lanes (*sum)[CHOLESKY_BLOCK]) {
     for (int v = 0; v < tall; v++)
@@ -57,8 +58,8 @@ static inline __attribute__((always_inline)) void cholesky_rows(double *L, long 
     }
 }
 
-/* The rows j, ..., j + 7 of the columns j, ..., j + 7, of which those before `from` have their diagonal. Returns the
- * first column whose diagonal falls to the part `least` of what it was, or j + 8. */
+/* The rows j, ..., j + 7 of the columns j, ..., j + 7, of which those before `from` have their diagonal.
+ * Returns the first column whose diagonal falls to the part `least` of what it was, or j + 8. */
 static inline long cholesky_block(double *L, long ld, long j, long from, double least) {
     double block[CHOLESKY_BLOCK][CHOLESKY_BLOCK];
     cholesky_lanes sum[1][CHOLESKY_BLOCK];
@@ -107,10 +108,11 @@ static inline long cholesky_last(double *restrict L, long ld, long first, long k
     return k;
 }
 
-/* Extend the factor L of the first `from` rows and columns to k of them. Columns of L begin `ld` apart, and have room for
- * k rounded up to a multiple of eight. Below the diagonal, the rows from `from & -8` on have the matrix itself, and so has
- * the diagonal from `from` on. Returns the first column whose diagonal falls to the part `least` of what it was, since it
- * depends on those before it, or k; rows before it are then complete. What is above the diagonal means nothing. */
+/* Extend the factor L of the first `from` rows and columns to k of them. Columns of L begin `ld` apart, and
+ * have room for k rounded up to a multiple of eight. Below the diagonal, the rows from `from & -8` on have
+ * the matrix itself, and so has the diagonal from `from` on. Returns the first column whose diagonal falls to
+ * the part `least` of what it was, since it depends on those before it, or k; rows before it are then
+ * complete. What is above the diagonal means nothing. */
 static inline long cholesky_extend(double *L, long ld, long k, long from, double least) {
     const long step = CHOLESKY_TALL * CHOLESKY_LANES, start = from & -CHOLESKY_BLOCK;
     long j = 0, end = (k + CHOLESKY_LANES - 1) & -CHOLESKY_LANES;

@@ -1,7 +1,7 @@
 # One matrix for several classes: predictions z_c = A x_c for c = 0, ..., C-1, class after class.
 #
-# Coordinate c n + j stands for column j of A in class c. With D = s p from the loss, where s is the sum of D over the
-# classes, the Hessian of coordinates (c, j) and (c', k) is
+# Coordinate c n + j stands for column j of A in class c. With D = s p from the loss, where s is the sum of D
+# over the classes, the Hessian of coordinates (c, j) and (c', k) is
 #
 #     sum_i a_ij a_ik (D_ic [c = c'] - D_ic D_ic' / s_i)
 
@@ -65,11 +65,7 @@ cdef class Classes(Data):
         return self.slot[self.index[p] % self.A.n]
 
     cdef double square(self, double *D, Py_ssize_t p) except -1 nogil:
-        cdef Py_ssize_t c
-        cdef double total = 0.0
-        for c in range(self.classes):
-            total += self.A.square(D + c * self.A.m, self.place(p))
-        return total
+        return self.A.square(D + self.class_of(p) * self.A.m, self.place(p))
 
     cdef Py_ssize_t class_of(self, Py_ssize_t p) noexcept nogil:
         return self.index[p] // self.A.n
@@ -96,7 +92,7 @@ cdef class Classes(Data):
 
     cdef void by_class(self, Py_ssize_t *live, Py_ssize_t count) noexcept nogil:
         """List the places of `live` class after class."""
-        cdef Py_ssize_t i, c, at
+        cdef Py_ssize_t i, c
         memset(self.first, 0, (self.classes + 1) * sizeof(Py_ssize_t))
         for i in range(count):
             self.first[self.class_of(live[i]) + 1] += 1
@@ -150,7 +146,7 @@ cdef class Classes(Data):
     cdef void add_products(
         self, double *D, Py_ssize_t *live, Py_ssize_t count, Py_ssize_t start, Py_ssize_t rows, bint across
     ) noexcept nogil:
-        """Subtract the products D_c D_c' / s of some rows, or add those D_c within each class."""
+        """For some rows, subtract the products with D_c D_c' / s, or add those with D_c within each class."""
         cdef Py_ssize_t t, c, i, p
         cdef double *out
         cdef double *weight

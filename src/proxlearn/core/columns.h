@@ -53,8 +53,8 @@ static inline double sum_of_lanes(lanes v) {
 /* Rows up to which the next columns are asked for ahead of time: the processor foresees long columns only. */
 #define SHORT_COLUMN 256
 
-/* c = A^T u for columns of length m that begin `ld` apart; with `measure` also the largest magnitude of their entries, and
- * NaN where an entry, or a product, is not finite. */
+/* c = A^T u for columns of length m that begin `ld` apart; with `measure` also the largest magnitude of their
+ * entries, and NaN where an entry, or a product, is not finite. */
 static inline __attribute__((always_inline)) double correlate_columns(const double *a, long ld, const double *u, double *c, long m,
                                                                       long n, int measure) {
     const long ahead = m <= SHORT_COLUMN ? 4 * ld : 0;

@@ -8,8 +8,9 @@ cdef extern from *:
 static inline double compressed(double t) { return copysign(fast_log(1.0 + fabs(t)), t); }
 
 /* out_i = b_i + sum_j W_ij in_j for `rows` outputs of COORDINATES coordinates each, cut at `least` below. */
-static inline void compact_layer(const double *restrict W, const double *restrict b, const double *restrict in,
-                         double *restrict out, long rows, long cols, double least) {
+static inline void compact_layer(const double *restrict W, const double *restrict b,
+                                 const double *restrict in, double *restrict out, long rows,
+                                 long cols, double least) {
     for (long i = 0; i < rows; i++) {
         double sum[COORDINATES];
         for (int t = 0; t < COORDINATES; t++) sum[t] = b[i];
@@ -32,7 +33,8 @@ typedef struct {
     double largest_log_p;
 } Network;
 
-/* p and a of COORDINATES coordinates; `bias` (hidden) is that of the first layer, `room` (2, hidden, COORDINATES). */
+/* p and a of COORDINATES coordinates. `bias` (hidden) is that of the first layer; `room` has space for
+ * (2, hidden, COORDINATES) numbers. */
 static inline void compact_network(const Network *net, const double *restrict inputs,
                            const double *restrict bias, double step, double *restrict room,
                            double *restrict p, double *restrict a) {
@@ -84,7 +86,10 @@ static inline void compact_coefficients(const Network *net, const double *restri
         const double *head
         const double *head_bias
         double largest_log_p
-    void compact_coefficients(const Network *net, double *g, double *x, double *y, double *last, double *level, double *bias, double step, double *room, double *p, double *a, long n) noexcept nogil
+    void compact_coefficients(
+        const Network *net, double *g, double *x, double *y, double *last, double *level, double *bias,
+        double step, double *room, double *p, double *a, long n
+    ) noexcept nogil
 
 cdef enum:
     INSTANCE = 5  # inputs that all coordinates of a problem share
@@ -105,7 +110,9 @@ cdef class CompactStart(Start):
     cdef const double[::1] first_bias
     cdef object kept
 
-    def __init__(self, Data A, Loss f, Penalty r, double curvature, double step, weights, double largest_log_p):
+    def __init__(
+        self, Data A, Loss f, Penalty r, double curvature, double step, weights, double largest_log_p
+    ):
         cdef const double[:, ::1] coordinate = weights[0]
         cdef const double[:, ::1] inner = weights[3]
         cdef const double[::1] inner_bias = weights[4]
@@ -114,7 +121,8 @@ cdef class CompactStart(Start):
         cdef Py_ssize_t H = coordinate.shape[0]
         self.instance, self.first_bias, self.kept = weights[1], weights[2], weights
         self.net.hidden, self.net.largest_log_p = H, largest_log_p
-        self.net.coordinate, self.net.inner, self.net.inner_bias = &coordinate[0, 0], &inner[0, 0], &inner_bias[0]
+        self.net.coordinate, self.net.inner = &coordinate[0, 0], &inner[0, 0]
+        self.net.inner_bias = &inner_bias[0]
         self.net.head, self.net.head_bias = &head[0, 0], &head_bias[0]
         self.work = <double *> resized(self.work, (2 * COORDINATES + 1) * H + self.n, sizeof(double))
         self.bias, self.level = self.work + 2 * COORDINATES * H, self.work + (2 * COORDINATES + 1) * H

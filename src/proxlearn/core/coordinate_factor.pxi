@@ -1,17 +1,21 @@
-# The Cholesky factor of a model's Hessian on the variables that are not at a kink, kept from one Newton step to the next.
+# The Cholesky factor of a model's Hessian on the variables that are not at a kink, kept from one Newton step
+# to the next.
 
 cdef enum:
-    FEW = 24            # Variables up to which LAPACK's calls take longer than the work; 8 and 64: 0.98 and 1.01 of the time, see NEAR.
+    # Variables up to which calls of LAPACK take longer than the work. 8 and 64 take 0.98 and 1.01 times as
+    # long on the problems of NEAR.
+    FEW = 24
 
-# Times of the two methods, in units of a multiplication of a sweep over the model: a factorisation does
-# its a^3 / 3 multiplications about four times as fast (LAPACK against one column at a time). cholesky.h is faster still; half of
-# this price changed the time of 48 simulated LASSO problems (2026-11-19) by 0.3% on average.
+# Times of the two methods, in units of a multiplication of a sweep over the model: a factorisation does its
+# a^3 / 3 multiplications about four times as fast (LAPACK against one column at a time). cholesky.h is faster
+# still; half of this price changed the time of 48 simulated LASSO problems (2026-11-19) by 0.3% on average.
 cdef double FACTORISE = 1.0 / 12
 cdef double UPDATE = 0.5  # A variable that is appended to a factor, in units of one that is removed.
-# A factor is near the active variables if this part of them differs at most. 0.03 and 0.3 take 0.97 and 0.99 times as long on the 32
-# problems of improver.pxi, where one chaotic Huber problem makes the difference.
+# A factor is near the active variables if this part of them differs at most. 0.03 and 0.3 take 0.97 and 0.99
+# times as long on the 32 problems of improver.pxi, where one chaotic Huber problem makes the difference.
 cdef double NEAR = 0.1
-# Relative to the diagonal: fifty times its rounding, which is nothing where columns are independent. Not measured.
+# Relative to the diagonal: fifty times its rounding, which is nothing where columns are independent. Not
+# measured.
 cdef double RIDGE = 1e-14
 
 
@@ -55,7 +59,7 @@ cdef class CoordinateFactor(Model):
 
     @cython.final
     cdef bint has_factor(self, Py_ssize_t count) noexcept nogil:
-        """True where the factor has the active variables but for a few: a Newton step needs no sweeps before it."""
+        """True where the factor has nearly all active variables: a Newton step needs no sweeps first."""
         if self.factored_count <= 0 or count == 0:
             return False
         return self.count_gone(count) + self.count_fresh(count) <= NEAR * count
@@ -90,8 +94,9 @@ cdef class CoordinateFactor(Model):
         cdef Py_ssize_t i
         cdef bint done = False
         self.make_room_for_factor(count, self.factored_count)
-        if self.factored_count >= 0 and not self.stale and self.factor_cost(count) < FACTORISE * count * count * count:
-            done = self.update_factor(count)
+        if self.factored_count >= 0 and not self.stale:
+            if self.factor_cost(count) < FACTORISE * count * count * count:
+                done = self.update_factor(count)
         if not done:
             done = self.factorise_anew(count)
         if done:

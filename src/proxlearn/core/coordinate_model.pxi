@@ -2,9 +2,9 @@
 #
 # Sweeps of coordinate descent find the active coordinates; a Newton step on them then is exact.
 
-# On simulated data (LASSO, elastic net and l1 logistic regression of 300 x 290, 150 x 900 and 900 x 200, sparse ones of
-# 3000 x 2500; CPU time, 2026-11-19) 4 or 16 in place of LEAST_SWEEPS take 1.03 times as long, 1 or 6 in place of FAST_ROUNDS
-# 1.01 times. The other three are limits, which few problems reach.
+# On simulated data (LASSO, elastic net and l1 logistic regression of 300 x 290, 150 x 900 and 900 x 200,
+# sparse ones of 3000 x 2500; CPU time, 2026-11-19) 4 or 16 in place of LEAST_SWEEPS take 1.03 times as long,
+# 1 or 6 in place of FAST_ROUNDS 1.01 times. The other three are limits, which few problems reach.
 cdef enum:
     LEAST_SWEEPS = 8    # Sweeps before a Newton step, which needs nearly the right active variables.
     MOST_SWEEPS = 100   # Sweeps over the active variables before all variables are looked at again.
@@ -132,7 +132,7 @@ cdef class CoordinateModel(CoordinateFactor):
         memset(self.c + self.k, 0, (wide - self.k) * sizeof(double))
 
     cdef double solve(self, double tol) except -1 nogil:
-        """Sweeps go on while they promise to end sooner than a Newton step."""
+        """Sweep, and take a Newton step where that promises to end sooner than more sweeps."""
         cdef Py_ssize_t rounds, sweep, p, i, count, idle = 0
         cdef double worst = 0.0, least = INFINITY, most, v, last
         self.read_diagonal()
@@ -150,9 +150,10 @@ cdef class CoordinateModel(CoordinateFactor):
                     if self.newton_cost(count) < self.entries:
                         self.newton_step()
                     break
-                if (sweep >= LEAST_SWEEPS or self.has_factor(count)) and self.newton_pays(count, tol / v, v / last):
-                    self.newton_step()
-                    break
+                if sweep >= LEAST_SWEEPS or self.has_factor(count):
+                    if self.newton_pays(count, tol / v, v / last):
+                        self.newton_step()
+                        break
                 last = v
                 for i in range(count):
                     self.update(self.active[i])

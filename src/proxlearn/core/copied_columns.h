@@ -43,7 +43,8 @@ static inline void turn_columns(const double *A, long ld, long first, long count
         for (long k = 0; k < count; k++) out[k * m + i] = A[i * ld + first + k];
 }
 
-/* a = root (a - mean), where the weights `share`, of sum 1, and their roots may be NULL: all samples count alike. */
+/* a = root (a - mean), where the weights `share`, of sum 1, and their roots may be NULL: all samples count
+ * alike. */
 static inline double centre_column(double *a, long m, const double *share, const double *root) {
     lanes sum = {0};
     double mean;
@@ -60,7 +61,8 @@ static inline double centre_column(double *a, long m, const double *share, const
     return mean;
 }
 
-/* The columns of A (m, n), in rows (ld = n) or columns, one after the other; with `means` they are centred. */
+/* The columns of A (m, n), in rows (ld = n) or columns, one after the other; with `means` they are
+ * centred. */
 static inline void copy_all_columns(const double *A, int rows, long m, long n, const double *share, const double *root, double *means,
                                     double *out) {
     for (long j = 0; j < n; j += LANES) {
@@ -79,7 +81,8 @@ static inline void copy_all_columns(const double *A, int rows, long m, long n, c
     }
 }
 
-/* c = A^T u for A (m, n) in rows, and the largest magnitude of its entries: NaN where an entry or a product is not finite. */
+/* c = A^T u for A (m, n) in rows, and the largest magnitude of its entries: NaN where an entry or a product
+ * is not finite. */
 static inline double examine_rows(const double *A, const double *u, double *restrict c, long m, long n) {
     lanes most = {0};
     double top, spoiled = 0.0;

@@ -14,7 +14,7 @@ cdef void *resized(void *old, size_t count, size_t size) except NULL nogil:
 
 
 cdef double *aligned(double *old, size_t known, size_t count) except NULL nogil:
-    """Room for `count` numbers from the start of a cache line on, with the first `known` of `old`, which is freed."""
+    """Room for `count` numbers from a cache line on, with the first `known` of `old`, which is freed."""
     cdef void *new = NULL
     if posix_memalign(&new, LANES * sizeof(double), (count + 1) * sizeof(double)) != 0:
         with gil:
@@ -53,7 +53,7 @@ cdef class Data:
     """A matrix with m rows and n columns, of which k are in the working set."""
 
     cdef Py_ssize_t m, n, k, room
-    cdef Py_ssize_t tasks  # that share the columns: tasks.pxi
+    cdef Py_ssize_t tasks  # targets that share the columns, see tasks.pxi; 1 elsewhere
     cdef bint intercept
     cdef double *center
     cdef Py_ssize_t *index  # (k,): the columns in the working set, in the order in which they came
@@ -127,7 +127,7 @@ cdef class Data:
     cdef double square(self, double *D, Py_ssize_t p) except -1 nogil:
         """The sum of D_i a_i^2 over the rows of the column at position p of the working set.
 
-        With several classes or targets, a column has its rows once for each of them.
+        With several classes or targets D has a part for each of them, and p belongs to one.
         """
         cdef double found = 0.0
         self.gram(D, &p, 1, 0, &found, 1)

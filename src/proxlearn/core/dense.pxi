@@ -1,13 +1,18 @@
 # A as an array, whose columns are read in place where they can be.
 
 cdef enum:
-    ROWS = 1024          # Rows of a block of the Gram matrix at most, and at least,
+    # A weighted Gram matrix is summed over blocks of LEAST_ROWS to ROWS rows, if possible of at most
+    # BLOCK_SIZE numbers, which stay in the cache (768 KiB).
+    ROWS = 1024
     LEAST_ROWS = 192
-    BLOCK_SIZE = 98_304  # and numbers of a block, which stay in the cache: 768 KiB.
-    COPIED_BLOCK = 4096  # Entries of a block of rows whose columns are copied: they stay in the first cache. Not measured.
+    BLOCK_SIZE = 98_304
+    # Columns of an array in C order are copied by blocks of at least LEAST_COPIED_ROWS rows, if possible of
+    # at most COPIED_BLOCK entries of A, which stay in the first cache. Not measured.
+    COPIED_BLOCK = 4096
     LEAST_COPIED_ROWS = 16
     FEW_TASKS = 32       # Targets up to which BLAS takes longer to copy A than to multiply it.
-    PREDICT_ALL = 4      # A product with all of A in one call is as fast as with so small a part of it, task by task.
+    # One product with all of A takes as long as products, task by task, with 1/PREDICT_ALL of it.
+    PREDICT_ALL = 4
 
 
 cdef class Dense(Data):
@@ -88,7 +93,9 @@ cdef class Dense(Data):
         return 0
 
     @cython.final
-    cdef void copy_some_rows(self, Py_ssize_t first, Py_ssize_t count, Py_ssize_t row, Py_ssize_t rows) noexcept nogil:
+    cdef void copy_some_rows(
+        self, Py_ssize_t first, Py_ssize_t count, Py_ssize_t row, Py_ssize_t rows
+    ) noexcept nogil:
         cdef Py_ssize_t p, j, start, step = 1 if self.tall else self.ld
         cdef double *out
         for p in range(first, first + count):
@@ -130,7 +137,8 @@ cdef class Dense(Data):
             for i in range(count):
                 self.correlate(u + i * self.m, c + i * self.n)
             return
-        dgemm("T" if self.tall else "N", "N", &width, &vectors, &m, &unit, self.double_, &rows, u, &m, &zero, c, &stride)
+        dgemm("T" if self.tall else "N", "N", &width, &vectors, &m,
+              &unit, self.double_, &rows, u, &m, &zero, c, &stride)
         for i in range(count if self.center != NULL or self.intercept else 0):
             total = sum_of(u + i * self.m, self.m)
             if self.center != NULL:
@@ -260,7 +268,7 @@ cdef class Dense(Data):
     cdef int weighted_gram(
         self, double *D, Py_ssize_t *live, Py_ssize_t count, Py_ssize_t known, double *H, Py_ssize_t ld
     ) except -1 nogil:
-        """The same with weights, by blocks of rows times the square roots of their weights."""
+        """`gram` with weights: blocks of rows are multiplied by the square roots of their weights."""
         cdef Py_ssize_t most = max(<Py_ssize_t> LEAST_ROWS, min(<Py_ssize_t> ROWS, BLOCK_SIZE // count))
         cdef Py_ssize_t first = 0, rows, p, pad = min(most, self.m) | 1
         cdef double *source

@@ -6,8 +6,9 @@
 # and penalty brings its sweep (row_descent.pxi, group_descent.pxi).
 
 cdef enum:
-    # Differences of iterates that an extrapolation combines. With 5, as in celer and skglm, the multi-task rows 200 x 1000
-    # and gravier at 0.02 lambda_max take 10% longer (benchmarks/everyday.py, 2026-11-18); sparse LASSO takes as long.
+    # Differences of iterates that an extrapolation combines. With 5, as in celer and skglm, the multi-task
+    # rows 200 x 1000 and gravier at 0.02 lambda_max take 10% longer (benchmarks/everyday.py, 2026-11-18);
+    # sparse LASSO takes as long.
     HISTORY = 8
     ACTIVE_SWEEPS = 60 # Sweeps over the blocks off their kinks between two over all.
     MOST_DESCENTS = 50 # Sweeps over all blocks before the model takes over.

@@ -84,10 +84,10 @@ def describe(
 
 
 def without_constant_columns(glm: Glm) -> Glm:
-    """The same, where columns that are constant beside an intercept have coefficients of 0.
+    """The same problem with coefficients of 0 for columns that are constant beside an intercept.
 
-    The intercept does what they could do. After centring only rounding is left of such a column,
-    and without a penalty its coefficient would be as large as one divided by that.
+    The intercept can do all that such a column could. After centring only rounding is left of it,
+    and without a penalty its coefficient would be as large as one divided by that rounding.
     """
     weights = np.ones((1, 1)) if isinstance(glm.sample_weight, float) else glm.sample_weight
     if glm.A.ndim != 2:
@@ -127,6 +127,7 @@ def _number_or_rows(value: Any) -> Any:
 
 
 def _layout(A: Any) -> Any:
+    """A as the core reads it: contiguous in float32 or float64, or sparse by columns."""
     if isinstance(A, np.ndarray):
         if A.dtype not in (np.float32, np.float64):
             A = A.astype(np.float64)

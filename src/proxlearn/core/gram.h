@@ -1,10 +1,11 @@
 /* The Gram matrix of some columns, which lie anywhere in memory.
  *
- * Tiles of a few columns by a few columns stay in registers while rows go by. Blocks of rows are first copied to
- * where vectors begin at cache lines, since a load that touches two lines takes twice as long. Measured on one
- * core with AVX-512, the other one busy (2026-11-18, milliseconds; with tiles of 4 x 4 and no copies it was the second
- * number): 442 x 10 0.0016 and 0.0027, 569 x 30 0.018 and 0.025, 4601 x 57 0.49 and 0.70, 10,000 x 100 3.1 and 4.8,
- * 500 x 100 0.116 and 0.165. With AVX2 it is 0.9 to 1.2 times as fast up to 60 columns, 1.1 to 1.3 times beyond. */
+ * The sums of a tile of a few columns by a few columns stay in registers while its rows are read. Blocks of
+ * rows are first copied to where vectors begin at cache lines, since a load that touches two lines takes
+ * twice as long. Milliseconds on one core with AVX-512, the other one busy (2026-11-18), and in parentheses
+ * with tiles of 4 x 4 and no copies: 442 x 10 0.0016 (0.0027), 569 x 30 0.018 (0.025), 4601 x 57 0.49 (0.70),
+ * 10,000 x 100 3.1 (4.8), 500 x 100 0.116 (0.165). With AVX2 these tiles are 0.9 to 1.2 times as fast as the
+ * others up to 60 columns, and 1.1 to 1.3 times beyond. */
 #ifndef PROXLEARN_GRAM_H
 #define PROXLEARN_GRAM_H
 
@@ -17,8 +18,9 @@
 #define GRAM_LANES 8
 #define GRAM_TILE 5
 #define GRAM_FEW 24 /* new columns up to which the copy takes longer than it saves */
-/* OpenBLAS takes the vectors of AVX2 on processors that it does not know: on a Zen 5 (2026-11-19) it multiplied 10 to 25 numbers
- * a nanosecond where these tiles multiplied 43 to 53, 500 x 300 to 3000 x 2000. */
+/* OpenBLAS takes the vectors of AVX2 on processors that it does not know: on a Zen 5 (2026-11-19) it
+ * multiplied 10 to 25 numbers a nanosecond where these tiles multiplied 43 to 53, 500 x 300 to 3000 x
+ * 2000. */
 #define GRAM_MOST 1000000
 #define GRAM_MOST_ONCE 1000000
 #elif defined(__AVX__) /* 9 sums and 4 operands in 16 registers */
@@ -36,9 +38,12 @@
 #endif
 #define GRAM_ROWS_IN_PLACE 1024 /* rows of a block that is not copied */
 #define GRAM_LINE 8         /* numbers of a cache line */
-#define GRAM_ROWS 320       /* rows of a block at most: those of two tiles stay in the first cache, */
-#define GRAM_LEAST_ROWS 256 /* and at least, */
-#define GRAM_BLOCK 65536    /* and its numbers, which stay in the second cache: 512 KiB */
+/* A block that is copied has at most GRAM_ROWS rows, so that those of two tiles stay in the first cache, and
+ * at least GRAM_LEAST_ROWS. In between it has about GRAM_BLOCK numbers, which stay in the second cache (512
+ * KiB). */
+#define GRAM_ROWS 320
+#define GRAM_LEAST_ROWS 256
+#define GRAM_BLOCK 65536
 
 typedef double gram_lanes __attribute__((vector_size(8 * GRAM_LANES)));
 typedef double gram_lanes_anywhere __attribute__((vector_size(8 * GRAM_LANES), aligned(8), may_alias));
@@ -96,7 +101,8 @@ static inline __attribute__((always_inline)) void gram_tile(const double *const 
     gram_sums(sum, out);
     for (; i < rows; i++)
         for (int t = 0; t < GRAM_TILE; t++)
-            for (int s = 0; s < GRAM_TILE; s++) out[GRAM_TILE * t + s] += (D ? D[i] * p[s][i] : p[s][i]) * q[t][i];
+            for (int s = 0; s < GRAM_TILE; s++)
+                out[GRAM_TILE * t + s] += (D ? D[i] * p[s][i] : p[s][i]) * q[t][i];
 }
 
 /* Rows of a block, and where its columns begin: a few lines more than rows apart, so that they do not all
@@ -115,7 +121,8 @@ static inline long gram_room(long m, long count) {
 }
 
 /* Copy a block of rows of each column, times the square roots of the weights D, and 0 up to a whole line. */
-static inline void gram_copy(double *const *column, const double *D, long rows, long first, long count, double *to, long apart) {
+static inline void gram_copy(double *const *column, const double *D, long rows, long first, long count,
+                             double *to, long apart) {
     long whole = (rows + GRAM_LINE - 1) / GRAM_LINE * GRAM_LINE;
     double *restrict root = to + count * apart;
     for (long i = 0; D && i < rows; i++) root[i] = sqrt(D[first + i]);
@@ -131,7 +138,8 @@ static inline void gram_copy(double *const *column, const double *D, long rows, 
 }
 
 /* The columns known, ..., count - 1 of H = C^T diag(D) C on and above its diagonal, where C (m, count)
- * has the columns `column`; D >= 0 may be NULL. Columns of H begin `ld` apart. `room` has gram_room(m, count) numbers. */
+ * has the columns `column`; D >= 0 may be NULL. Columns of H begin `ld` apart. `room` has
+ * gram_room(m, count) numbers. */
 static inline void gram_of_columns(double *const *column, const double *D, long m, long known,
                                    long count, double *H, long ld, double *room) {
     int copies = count - known > GRAM_FEW;

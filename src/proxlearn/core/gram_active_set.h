@@ -279,8 +279,8 @@ static inline int continue_active_set(const Family *P, State *s, const double *q
     }
 }
 
-/* The same from the beginning. Where the greedy start leads to columns that depend on each other, so that some were
- * barred, it begins again without. */
+/* The same from the beginning. Where the greedy start leads to columns that depend on each other, so that
+ * some were barred, it begins again without. */
 static inline int run_active_set(const Family *P, State *s, const double *q, double size, long most_rounds) {
     begin(P, s, q);
     if (P->G != NULL) {

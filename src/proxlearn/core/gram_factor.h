@@ -1,6 +1,6 @@
-/* The free set S of an active-set method on the Gram matrix H = A^T A, and the Cholesky factor of H_SS: what the
- * problems share, what each one keeps, and the factor as variables join and leave. The method itself is in
- * gram_active_set.h. */
+/* The free set S of an active-set method on the Gram matrix H = A^T A, and the Cholesky factor of H_SS: what
+ * the problems share, what each one keeps, and the factor as variables join and leave. The method itself is
+ * in gram_active_set.h. */
 #ifndef PROXLEARN_GRAM_FACTOR_H
 #define PROXLEARN_GRAM_FACTOR_H
 
@@ -75,9 +75,10 @@ static inline void store_some(double *a, lanes v, long count) {
 #endif
 }
 
-/* The strictly lower rows X_r of the inverse of each diagonal block of eight variables, from the block of variable `from` on,
- * are kept where the factor needs no room: X_r is above the diagonal of column r. A solve is then made of products alone;
- * with the divisions of a triangular solve, each of which waits for the one before, it took 2.5 times as long. */
+/* Invert the diagonal blocks of eight variables, from the block of variable `from` on. The strictly lower
+ * rows X_r of the inverse are kept where the factor needs no room: above the diagonal of column r. A solve is
+ * then made of products alone; with the divisions of a triangular solve, each of which waits for the one
+ * before, it took 2.5 times as long. */
 static inline void invert_blocks(double *restrict L, const double *inverse, long ld, long from, long k) {
     for (long first = from & -LANES; first < k; first += LANES) {
         lanes row[LANES];

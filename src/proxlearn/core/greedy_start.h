@@ -1,12 +1,12 @@
 /* A guess of the support before the active-set method begins: greedy coordinate descent in float32.
  *
- * With columns divided by their lengths and b by its own, c = A^T (b - A x) is in [-1, 1]. Each step takes the
- * coordinate that is furthest from its optimality condition, minimises over it alone, and updates c by a row of
- * the Gram matrix. A step costs one pass over n numbers, where a round of the active-set method costs one for each
- * variable and a factor. Its answer is a guess that is never certified, so that float32 is enough.
- * Measured on one core, the other one busy (2026-11-19, microseconds a problem without and with it): patches 64x128 at
- * lambda 0.1 9.0 and 7.8, LASSO 300x400 with 90 variables 48 and 43, 64x128 with 39 variables 13.7 and 12.1, 300x400 with
- * 6 variables 3.8 and 4.0. */
+ * With columns divided by their lengths and b by its own, c = A^T (b - A x) is in [-1, 1]. Each step takes
+ * the coordinate that is furthest from its optimality condition, minimises over it alone, and updates c by a
+ * row of the Gram matrix. A step costs one pass over n numbers; a round of the active-set method costs one
+ * for each variable, and a factor. The answer is a guess that is never certified, so that float32 is enough.
+ * Measured on one core, the other one busy (2026-11-19, microseconds a problem without and with it): patches
+ * 64x128 at lambda 0.1 9.0 and 7.8, LASSO 300x400 with 90 variables 48 and 43, 64x128 with 39 variables 13.7
+ * and 12.1, 300x400 with 6 variables 3.8 and 4.0. */
 #ifndef PROXLEARN_GREEDY_START_H
 #define PROXLEARN_GREEDY_START_H
 
@@ -16,8 +16,9 @@
 typedef float narrow __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t narrow_mask __attribute__((vector_size(64), aligned(4), may_alias));
 #define FAR_BELOW 3e38f /* the band has no lower end where x >= 0 */
-/* Steps end where the largest violation is this part of the first one. Of 0.1, 0.03, 0.01 on nine designs (400x250, 64x128 and 300x400
- * at lambda 0.3, 0.1 and 0.03 of the largest), 0.01 was fastest or within a tenth of it; so it was without a bound on the steps. */
+/* Steps end where the largest violation is this part of the first one. Of 0.1, 0.03 and 0.01 on nine designs
+ * (400x250, 64x128 and 300x400 at lambda 0.3, 0.1 and 0.03 of the largest), 0.01 was the fastest or within a
+ * tenth of it, and so was having no bound on the number of steps. */
 #define GREEDY_PART 0.01f
 #define NUMBER_BITS 2047 /* low bits of a violation that hold the number of its column; at most 2048 columns */
 
@@ -43,8 +44,10 @@ static inline float largest_narrow(narrow v) {
 #endif
 }
 
-/* c -= step H_j and the largest violation max(c - high, low - c), whose low bits are the number of its column. */
-static inline float descend_and_survey(const float *row, float step, float *restrict c, const float *high, const float *low, long size) {
+/* c -= step H_j and the largest violation max(c - high, low - c), whose low bits are the number of its
+ * column. */
+static inline float descend_and_survey(const float *row, float step, float *restrict c, const float *high,
+                                       const float *low, long size) {
     narrow most = {0};
     narrow_mask number = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     for (long j = 0; j < size; j += NARROW, number += NARROW) {
@@ -58,7 +61,7 @@ static inline float descend_and_survey(const float *row, float step, float *rest
 
 /* The problem with columns of length 1 and |b| = 1: c, and the band in which it may be where x is 0. */
 static inline void scale_narrowly(const Family *P, const State *s, const double *q, double unit) {
-    float *restrict c = s->small, *restrict high = c + P->small, *restrict low = high + P->small, *restrict x = low + P->small;
+    float *restrict c = s->small, *restrict high = c + P->small, *restrict low = high + P->small;
     memset(c, 0, 4 * P->small * sizeof(float));
     for (long j = 0; j < P->wide; j++) {
         double weight = P->price[j] * unit;
@@ -68,8 +71,8 @@ static inline void scale_narrowly(const Family *P, const State *s, const double 
     }
 }
 
-/* The variables of S[0..k) that are not 0, the largest first: those that leave S soon are then behind the others,
- * and little of the factor is lost with them. */
+/* The variables of S[0..k) that are not 0, the largest first: those that leave S soon are then behind the
+ * others, and little of the factor is lost with them. */
 static inline void take_support(const Family *P, State *s, const float *x, long k, double size) {
     long kept = 0;
     for (long p = 0; p < k; p++) {

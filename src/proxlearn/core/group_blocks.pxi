@@ -1,16 +1,16 @@
 # The blocks of a group penalty's model, each minimised by itself.
 #
 # The problem of one group is solved exactly where it has no l1: with the eigenvalues of its block of H it is
-# one equation for |w_g|. Sweeps over the groups find those that are not 0; where a group is not 0, its norm is
-# smooth, and Newton's method converges fast.
+# one equation for |w_g|. Sweeps over the groups find those that are not 0; where a group is not 0, its norm
+# is smooth, and Newton's method converges fast.
 
-# With 64 in place of LARGEST_BLOCK, groups of 40 to 60 columns take 0.9 to 2.5 times as long (four simulated shapes, CPU time,
-# 2026-11-19); with 16 in its place, groups of 20 take 0.8 to 1.2 times as long.
+# With 64 in place of LARGEST_BLOCK, groups of 40 to 60 columns take 0.9 to 2.5 times as long (four simulated
+# shapes, CPU time, 2026-11-19); with 16 in its place, groups of 20 take 0.8 to 1.2 times as long.
 cdef enum:
-    LARGEST_BLOCK = 32   # Variables of a group up to which its block is diagonalised; larger ones take a proximal step.
+    LARGEST_BLOCK = 32   # Variables of a group up to which its block is diagonalised; others take prox steps.
     MOST_PASSES = 10     # Most passes of coordinate descent over a group whose variables have an l1 penalty.
 
-cdef double NEWTON_END = 1e-8  # Newton steps double the digits of |w|: after a step so short its rounding is left.
+cdef double NEWTON_END = 1e-8  # Newton steps double the digits of |w|: after one so short, rounding is left.
 
 
 cdef class GroupBlocks(BlockModel):
@@ -128,13 +128,16 @@ cdef class GroupBlocks(BlockModel):
 
     @cython.final
     cdef double *corner(self, Py_ssize_t b) noexcept nogil:
-        """Where the block of H begins that belongs to block b."""
+        """Where block b of H begins."""
         cdef Py_ssize_t p = self.first[b]
         return self.H + p * self.ld + (0 if self.apart else p)
 
     @cython.final
     cdef double move(self, Py_ssize_t b) noexcept nogil:
-        """Minimise over block b, without the change of c: z is the step. Returns how much the model fell, to first order."""
+        """Minimise over block b and put the step into z; c is left as it is.
+
+        Returns how much the model fell, to first order.
+        """
         cdef Py_ssize_t p = self.first[b], size = self.first[b + 1] - p, i
         cdef double *w = self.w + p
         cdef double *z = self.z
@@ -227,14 +230,15 @@ cdef class GroupBlocks(BlockModel):
             self.new[i] *= e
 
     cdef void descend(self, Py_ssize_t b, double pull) noexcept nogil:
-        """The same where the block has an l1, by coordinate descent inside the block, nearly.
+        """Minimise over a block with an l1, nearly, by coordinate descent inside the block.
 
-        `pull` is the length of the excess of z over l1, which is larger than the level: 0 is not
+        `pull` is the length of the excess of z over l1. It is larger than the level, so that 0 is not
         the solution. Along a coordinate the equation h w + level w / sqrt(w^2 + rest) = a is solved by
         Newton's method, from below since the left side is concave.
         """
         cdef Py_ssize_t p = self.first[b], size = self.first[b + 1] - p, i, q
-        cdef double level = self.level[b], L = self.values[p], e, h, a, w, old, root, square = 0.0, rest, moved
+        cdef double level = self.level[b], L = self.values[p], square = 0.0
+        cdef double e, h, a, w, old, root, rest, moved
         cdef double *new = self.new
         cdef double *z = self.z
         cdef double *H = self.corner(b)
@@ -264,7 +268,7 @@ cdef class GroupBlocks(BlockModel):
                 if rest == 0.0:
                     w = (a - level) / h
                     if w <= 0.0:
-                        continue  # 0 for the block, which is not its solution
+                        continue  # that would make the whole block 0, which is not its solution
                 elif a <= 0.0:
                     w = 0.0
                 else:
@@ -286,7 +290,10 @@ cdef class GroupBlocks(BlockModel):
 
 
 cdef void eigen(double *H, Py_ssize_t ld, Py_ssize_t size, double *values, double *Q) noexcept nogil:
-    """Eigenvalues, the largest first, and eigenvectors (columns of Q) of a symmetric block; 0 where LAPACK finds none."""
+    """Eigenvalues, the largest first, and eigenvectors (columns of Q) of a symmetric block.
+
+    The eigenvalues are 0 where LAPACK finds none.
+    """
     cdef Py_ssize_t i, j
     cdef int count = size, room = 3 * LARGEST_BLOCK, info = 0
     cdef double work[3 * LARGEST_BLOCK]

@@ -1,24 +1,26 @@
 # Coordinate descent over groups of dense columns, for least squares with a group penalty.
 #
-# Where the support is large, the Gram matrix of the working set and its factors take most of the time. Sweeps over the
-# columns with the residual at hand, and Anderson's extrapolation, need no Gram matrix but that of each group.
+# Where the support is large, the Gram matrix of the working set and its factors take most of the time. Sweeps
+# over the columns with the residual at hand, and Anderson's extrapolation, need no Gram matrix but that of
+# each group.
 
 cdef extern from "block_columns.h" nogil:
     void block_products(const double *const *a, const double *R, long m, long size, double *g) noexcept
     void subtract_block(const double *const *a, const double *d, double *R, long m, long size) noexcept
 
 
-# Columns for each sample from which sweeps over the residual take less time than a model. On simulated data with groups of 4 to
-# 10 columns, at 0.1, 0.02 and 0.005 of the largest lambda (geometric means, CPU time, 2026-11-19), 0.5, 0.7 and 1 take 1.03,
-# 1.11 and 1.28 times as long as 0.35 on six shapes from 300 x 260 to 1000 x 900. On seven from 300 x 260 to 5000 x 200,
-# 0.1, 0.2 and 0.4 take the same time to the noise of a tenth. With an l1, whose groups have no closed form, the sweeps took
-# up to 1.9 times as long as the model, which stays there.
+# Columns for each sample from which sweeps over the residual take less time than a model. On simulated data
+# with groups of 4 to 10 columns, at 0.1, 0.02 and 0.005 of the largest lambda (geometric means, CPU time,
+# 2026-11-19), 0.5, 0.7 and 1 take 1.03, 1.11 and 1.28 times as long as 0.35 on six shapes from 300 x 260 to
+# 1000 x 900. On seven from 300 x 260 to 5000 x 200, 0.1, 0.2 and 0.4 take the same time to the noise of a
+# tenth. With an l1, whose groups have no closed form, the sweeps took up to 1.9 times as long as the model,
+# which stays there.
 cdef double GROUP_PAYS = 0.1
 
 
 @cython.final
 cdef class GroupDescent(ResidualDescent):
-    """Sweeps over groups, each of which `group_blocks.pxi` minimises over."""
+    """Sweeps over groups; `group_blocks.pxi` minimises over one group."""
 
     cdef GroupBlocks model       # the groups of the working set, with their own blocks of the Gram matrix
     cdef Py_ssize_t *known       # (k,): the columns that the model has
@@ -34,7 +36,7 @@ cdef class GroupDescent(ResidualDescent):
         free(self.columns)
 
     cdef bint pays(self, Data A, Penalty r, Loss f) noexcept nogil:
-        """True where groups have closed forms, their Gram matrices no more entries than the columns, and these are dense and many."""
+        """True where dense columns are many, and each group has a closed form and at most m columns."""
         if self.failed or not f.quadratic or not f.unit_weights or not A.has_dense_columns():
             return False
         return not (<Groups> r).sparse and (<Groups> r).widest <= A.m and A.k >= GROUP_PAYS * A.m
@@ -69,7 +71,8 @@ cdef class GroupDescent(ResidualDescent):
         for b in range(model.decomposed, model.blocks):
             end = model.first[b + 1]
             for p in range(model.first[b], end):
-                block_products(self.columns + model.first[b], self.columns[p], A.m, end - model.first[b], model.H + p * model.ld)
+                block_products(self.columns + model.first[b], self.columns[p], A.m, end - model.first[b],
+                               model.H + p * model.ld)
         self.known_count = A.k
         return model.prepare()
 
@@ -87,7 +90,7 @@ cdef class GroupDescent(ResidualDescent):
         return self.visit(A, <Groups> r, self.model, v, count)
 
     cdef double visit(self, Data A, Groups r, GroupBlocks model, double *v, Py_ssize_t count) noexcept nogil:
-        """The sweep."""
+        """A sweep over the groups order[:count]; returns the largest violation that was met."""
         cdef Py_ssize_t i, b, p, q, size
         cdef double worst = 0.0
         for i in range(count):

@@ -1,4 +1,4 @@
-# The model of a group penalty: what violates its optimality conditions, and Newton steps on the groups that
+# The model of a group penalty: violations of its optimality conditions, and Newton steps on the groups that
 # are not 0. group_blocks.pxi minimises over one group.
 
 
@@ -28,10 +28,11 @@ cdef class GroupModel(GroupBlocks):
         return FACTORISE * a * a * a + 2.0 * a * a + a * self.k
 
     cdef Py_ssize_t collect(self) noexcept nogil:
-        """List the variables that are not 0, and those without a penalty."""
-        cdef Py_ssize_t p, count = 0
+        """List the variables that are not 0, and those that are 0 but at no kink of the penalty there."""
+        cdef Py_ssize_t p, b, count = 0
         for p in range(self.k):
-            if self.w[p] != 0.0 or (self.l1[p] == 0.0 and (self.level[self.block_of[p]] == 0.0 or self.norm(self.block_of[p]) > 0.0)):
+            b = self.block_of[p]
+            if self.w[p] != 0.0 or (self.l1[p] == 0.0 and (self.level[b] == 0.0 or self.norm(b) > 0.0)):
                 self.active[count] = p
                 count += 1
         return count
@@ -39,8 +40,8 @@ cdef class GroupModel(GroupBlocks):
     cdef bint factorise(self, Py_ssize_t count) except -1 nogil:
         """The Cholesky factor of the Hessian of the active variables.
 
-        That of level |w_b| is level/|w_b| (I - w_b w_b'/|w_b|^2). A ridge grows until the
-        factorisation succeeds.
+        The penalty level |w_b| has the Hessian level/|w_b| (I - w_b w_b'/|w_b|^2). A ridge grows until
+        the factorisation succeeds.
         """
         cdef Py_ssize_t i, t, p, q, b
         cdef int a = count, ld, info = 1
@@ -75,10 +76,12 @@ cdef class GroupModel(GroupBlocks):
         return False
 
     cdef bint newton_step(self) except -1 nogil:
-        """Variables with an l1 that would change their sign become 0, and so do groups that would turn
-        round. Where the model rises, half of the step is tried, and half of that.
+        """A Newton step on the active variables.
+
+        Variables with an l1 that would change their sign become 0, and so do groups that would turn
+        round. Where the model rises, the step is halved, up to twelve times.
         """
-        cdef Py_ssize_t count = self.collect(), i, p
+        cdef Py_ssize_t count = self.collect(), i, p, b
         cdef int a = count, one = 1, ld, halving
         cdef double *d = self.direction
         cdef double part = 1.0
@@ -89,7 +92,8 @@ cdef class GroupModel(GroupBlocks):
             p = self.active[i]
             d[i] = self.c[p]
             if self.w[p] != 0.0:
-                d[i] -= copysign(self.l1[p], self.w[p]) + self.level[self.block_of[p]] * (self.w[p] / self.norm(self.block_of[p]))
+                b = self.block_of[p]
+                d[i] -= copysign(self.l1[p], self.w[p]) + self.level[b] * (self.w[p] / self.norm(b))
         dtrsv("L", "N", "N", &a, self.factor, &ld, d, &one)
         dtrsv("L", "T", "N", &a, self.factor, &ld, d, &one)
         for i in range(count):

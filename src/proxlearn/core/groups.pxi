@@ -37,7 +37,10 @@ cdef class Groups(Penalty):
     cdef Py_ssize_t widest  # the size of the largest group
     cdef object layout
 
-    def __cinit__(self, const Py_ssize_t[::1] starts, const Py_ssize_t[::1] members, const Py_ssize_t[::1] group_of, l1, level, Py_ssize_t tasks=1):
+    def __cinit__(
+        self, const Py_ssize_t[::1] starts, const Py_ssize_t[::1] members, const Py_ssize_t[::1] group_of,
+        l1, level, Py_ssize_t tasks=1
+    ):
         cdef Py_ssize_t g
         self.layout, self.tasks = [starts, members, group_of], tasks
         self.starts, self.members = <Py_ssize_t *> &starts[0], <Py_ssize_t *> &members[0]
@@ -121,7 +124,7 @@ cdef class Groups(Penalty):
 
     @cython.final
     cdef double pull(self, double *c, Py_ssize_t g, double part, double *plain) noexcept nogil:
-        """The length of c_g, where |c_j| in excess of part l1_j counts; `plain` is that of c_g itself."""
+        """The length of the soft-thresholded (|c_j| - part l1_j)_+ of group g; `plain` is that of c_g."""
         cdef Py_ssize_t i, j
         cdef double total = 0.0, whole = 0.0, size
         for i in range(self.starts[g], self.starts[g + 1]):
@@ -157,15 +160,15 @@ cdef class Groups(Penalty):
     cdef double group_scale(self, double *c, Py_ssize_t g, double plain, double most) noexcept nogil:
         """The largest t <= most with |(t |c_g| - l1_g)_+| <= level_g; `plain` is |c_g| > 0.
 
-        The left side is convex in t, so Newton's method from a t that is too large falls to the root
-        and never passes it. The last step is rounded towards 0, so that t is feasible.
+        The left side is convex in t, so that Newton's method from a t that is too large goes down to the
+        root and never passes it. The last step is rounded towards 0, so that t is feasible.
         """
         cdef Py_ssize_t i, j
         cdef double level = self.level[g], t, size, square, slope, excess
         cdef int step
         if not self.sparse:
             return min(most, level / plain)
-        size = INFINITY  # beyond this t an entry alone exceeds its l1 and the level
+        size = INFINITY  # beyond this t a single entry exceeds its l1 by more than the level
         for i in range(self.starts[g], self.starts[g + 1]):
             j = self.members[i]
             if c[j] != 0.0:
@@ -196,7 +199,9 @@ cdef class Groups(Penalty):
             score[g] = max(self.pull(c, g, 2.0 - fell, &plain) - (2.0 - fell) * self.level[g], 0.0)
 
     @cython.final
-    cdef double violation(self, Py_ssize_t *index, Py_ssize_t p, Py_ssize_t size, double *x, double *c, bint gathered) noexcept nogil:
+    cdef double violation(
+        self, Py_ssize_t *index, Py_ssize_t p, Py_ssize_t size, double *x, double *c, bint gathered
+    ) noexcept nogil:
         """The distance of c to the subdifferential of r at x, on the group at position p of `index`.
 
         x and c are lists of the working set where `gathered`, and else of all coordinates.

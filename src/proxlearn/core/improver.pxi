@@ -1,34 +1,38 @@
 # Minimising F over the working set, by second-order models and a line search.
 
-# Other values of the constants of dense models were tried on 32 simulated problems: logistic, Huber and Poisson 400 x 600, 150 x 900 and
-# 900 x 200, softmax, sparse logistic, groups (2026-11-19; CPU time, the fastest of 5 in turns, geometric means). None of them matters
-# much: 3 and 12 in place of MOST_IDLE_MODELS take 0.99 and 1.01 times as long, 0.05 and 0.5 in place of REUSE 1.00 and 0.99, 2 and 10
-# in place of FURTHER 0.99 and 1.01, 0.03 and 0.3 in place of STALE 1.01 and 1.02, 0.6 and 0.95 in place of ALIKE 0.99 and 1.00. Single
-# problems, Huber's most, took 0.7 to 1.3 times as long. MOST_MODELS is a limit.
+# Other values of the constants of dense models were tried on 32 simulated problems: logistic, Huber and
+# Poisson 400 x 600, 150 x 900 and 900 x 200, softmax, sparse logistic, groups (2026-11-19; CPU time, the
+# fastest of 5 in turns, geometric means). None of them matters much: 3 and 12 in place of MOST_IDLE_MODELS
+# take 0.99 and 1.01 times as long, 0.05 and 0.5 in place of REUSE 1.00 and 0.99, 2 and 10 in place of FURTHER
+# 0.99 and 1.01, 0.03 and 0.3 in place of STALE 1.01 and 1.02, 0.6 and 0.95 in place of ALIKE 0.99 and 1.00.
+# Single problems, Huber's most, took 0.7 to 1.3 times as long. MOST_MODELS is a limit.
 cdef enum:
     MOST_IDLE_MODELS = 6 # Models in a row that do not halve the violations: rounding stands in the way.
     MOST_MODELS = 50     # Models of a loss that is not quadratic, for one working set.
     MODELS_WHILE_GROWING = 3  # Such models solved by sweeps, for a working set that is not the last one.
 
-# For sparse columns; sparse_descent.pxi says what these and MODELS_WHILE_GROWING were chosen on. Sweeps give a model up after
-# the most, since the next model is about a better point; SWEEPS_OF_A_MODEL is what most models need. A step is shorter than SHORT_STEP
-# of the way to the model's minimiser.
+# For sparse columns; sparse_descent.pxi says what these and MODELS_WHILE_GROWING were chosen on. Sweeps give
+# a model up after the most, since the next model is about a better point; SWEEPS_OF_A_MODEL is what most
+# models need. A step is shorter than SHORT_STEP of the way to the model's minimiser.
 cdef double MOST_SWEEPS_OF_A_MODEL = 60.0
 cdef double SWEEPS_OF_A_MODEL = 12.0
 cdef double LEAST_FORCING = 0.003
 cdef double MOST_FORCING = 0.5
-cdef double SHORT_STEP = 0.3  # After shorter steps the next model has more curvature,
-cdef double DAMPING_OF_SWEEPS = 1e-3  # at least this part of the largest one.
+cdef double SHORT_STEP = 0.3  # After shorter steps the next model is damped:
+cdef double DAMPING_OF_SWEEPS = 1e-3  # its curvatures are at least this part of the largest one.
 cdef double A_COLUMN = 4.0  # A sweep takes as long for a column as for so many of its entries.
-cdef double PAIR = 4.0  # Multiplications of a dense model that cost what a pair of entries of one row does in its Hessian.
-# The first model of a working set has the Hessian of the last one where the curvature changed by less than STALE of it and ALIKE of
-# the positions are the same. Huber and Poisson, 500 x 300 to 5000 x 100 at 0.02 of the largest lambda (2026-11-19, one of them a row of
-# the benchmarks): 0.7 to 0.9 of the time, and the same where it seldom serves, 300 x 2000.
+# A pair of entries of a row costs as much in the Hessian as so many multiplications of a dense model.
+cdef double PAIR = 4.0
+# The first model of a working set has the Hessian of the last one where the curvature changed by less than
+# STALE of it and ALIKE of the positions are the same. Huber and Poisson, 500 x 300 to 5000 x 100 at 0.02 of
+# the largest lambda (2026-11-19, one of them a row of the benchmarks): 0.7 to 0.9 of the time, and the same
+# where it seldom serves, 300 x 2000.
 cdef double STALE = 0.1
 cdef double ALIKE = 0.8
 cdef double REUSE = 0.2  # A Hessian serves again while its models reduce the violations to this part.
 cdef double FURTHER = 4.0  # A step that was cut off lets the next one go so many times as far.
-cdef double LEAST_DAMPING = 1e-6  # of the largest curvature, which w8a needs; the next tries have 100 times as much
+# The first damping, a part of the largest curvature, which w8a needs; each further try has 100 times as much.
+cdef double LEAST_DAMPING = 1e-6
 
 
 cdef class Improver(Certified):
@@ -60,12 +64,7 @@ cdef class Improver(Certified):
         self.stuck = 0
 
     cdef int check_signals(self) except -1 nogil:
-        """Let Ctrl-C end a long solve; looked at ten times a second."""
-        if now() > self.next_look:
-            with gil:
-                PyErr_CheckSignals()
-            self.next_look = now() + 0.1
-        return 0
+        return look_for_interrupt(&self.next_look)
 
     cdef double survey_working(self) noexcept nogil:
         """The largest violation on the working set; marks the positions that a model needs.
@@ -88,8 +87,9 @@ cdef class Improver(Certified):
         return missing == 0
 
     cdef bint serves(self) noexcept nogil:
-        """True where the Hessian of the last working set serves this one: the curvature is nearly the same,
-        and so are the positions. D is the curvature at this point.
+        """True where the Hessian of the last working set serves this one, too.
+
+        The curvature, D at this point, and the positions must be nearly the same.
         """
         cdef Py_ssize_t p, i, common = 0, wanted = 0
         cdef double changed = 0.0, total = 0.0
@@ -107,8 +107,12 @@ cdef class Improver(Certified):
         return changed <= STALE * total
 
     cdef int build(self, bint roughly) except -1 nogil:
-        """Form the Hessian of the positions that are needed; `roughly` allows that of the last working set, and new columns."""
+        """Form the Hessian of the positions that are needed.
+
+        With `roughly` the Hessian of the last working set may serve, with the new columns added.
+        """
         cdef Py_ssize_t p, i, k = 0, known = self.known
+        cdef bint unweighted
         if not self.f.quadratic:
             self.f.damped_curvature(self.damping, self.D)
             known = self.live_count if roughly and self.serves() else 0
@@ -127,7 +131,8 @@ cdef class Improver(Certified):
         if not self.f.quadratic:
             self.A.gram(self.bend, self.live, k, known, self.model.H, self.model.ld)
         elif self.known != k:
-            self.A.gram(NULL if self.f.unit_weights or self.A.has_gram() else self.f.s, self.live, k, known, self.model.H, self.model.ld)
+            unweighted = self.f.unit_weights or self.A.has_gram()
+            self.A.gram(NULL if unweighted else self.f.s, self.live, k, known, self.model.H, self.model.ld)
             self.known = k
         return 0
 
@@ -145,17 +150,22 @@ cdef class Improver(Certified):
 
     cdef bint sweeps_pay(self) noexcept nogil:
         """True where sweeps over the columns of the working set cost less than a model of them."""
-        cdef double k = self.A.k, entries = self.A.working_entries()
+        cdef double k = self.A.k, entries = self.A.working_entries(), model, sweeps
         if not self.r.is_separable():
             return self.block_descent.pays(self.A, self.r, self.f)
         if self.sparse_descent.failed or not self.one_output:
             return False
         if self.f.quadratic:
             return k * k > PAYS * entries
-        return FACTORISE * k * k * k + LEAST_SWEEPS * k * k + PAIR * entries * entries / self.m > SWEEPS_OF_A_MODEL * PAYS * (entries + A_COLUMN * k)
+        model = FACTORISE * k * k * k + LEAST_SWEEPS * k * k + PAIR * entries * entries / self.m
+        sweeps = SWEEPS_OF_A_MODEL * PAYS * (entries + A_COLUMN * k)
+        return model > sweeps
 
     cdef int sweep(self, double target, double until) except -1 nogil:
-        """Minimise over the working set by sweeps over its columns; of a loss that is not quadratic, its model."""
+        """Sweep over the columns of the working set until violations are at most `target`.
+
+        The sweeps minimise F where the loss is quadratic, and its second-order model elsewhere.
+        """
         cdef Py_ssize_t p
         cdef double *s = self.f.s
         if not self.r.is_separable():
@@ -239,17 +249,17 @@ cdef class Improver(Certified):
         return 0
 
     cdef double forcing(self, double ratio) noexcept nogil:
-        """The part of the violations to which sweeps minimise a model, the last one having reduced them to `ratio`.
+        """To which part of the violations sweeps minimise a model, where the last model left `ratio` of them.
 
-        A model that is no good is not worth many sweeps (Eisenstat and Walker, 1996).
+        A model that predicts F badly is not worth many sweeps (Eisenstat and Walker, 1996).
         """
         return max(LEAST_FORCING, min(MOST_FORCING, pow(ratio, 1.6))) if ratio > 0.0 else MOST_FORCING
 
     cdef bint damp(self) noexcept nogil:
-        """Let the next models have more curvature; False where they have had the most.
+        """Let the next models have more curvature; False where that is not possible any more.
 
-        A column whose samples are all classified with certainty has none, and the step becomes so
-        long that no part of it lowers F (w8a with an intercept and C = 1).
+        A column whose samples are all classified with certainty has no curvature, and the step becomes
+        so long that no part of it lowers F (w8a with an intercept and C = 1).
         """
         if self.damping >= 1.0 or not self.model.slope() < 0.0:
             return False

@@ -26,8 +26,13 @@ cdef extern from "maths.h" nogil:
     void subtract_columns(const double *H, long ld, const double *d, long count, double *y, long n) noexcept
     void add_four(double **a, const double *t, double *y, long n) noexcept
     void axpy(double t, const double *a, double *y, long n) noexcept
-    double survey(double *c, double *l1, double *l2, double *lower, double *upper, double *violation, double *largest, long n) noexcept
-    void add_pairs(const Py_ssize_t *at, const double *value, double d, long old, long count, double *H, long ld) noexcept
+    double survey(
+        double *c, double *l1, double *l2, double *lower, double *upper, double *violation, double *largest,
+        long n
+    ) noexcept
+    void add_pairs(
+        const Py_ssize_t *at, const double *value, double d, long old, long count, double *H, long ld
+    ) noexcept
     void root_scaled(const double *D, const double *a, double *out, long n) noexcept
     void small_solve(const double *L, long ld, long n, double *d) noexcept
     void remove_variable(double *L, long ld, long a, long i) noexcept
@@ -47,7 +52,9 @@ cdef extern from "columns.h" nogil:
     void column_moments(const double *a, const double *s, const double *u, double *out, long m, long n) noexcept
     double examine(const double *a, long ld, const double *u, double *c, long m, long n) noexcept
     void correlate_tall_double(const double *a, long ld, const double *u, double *c, long m, long n) noexcept
-    void add_columns(const double *H, long ld, const Py_ssize_t *item, const double *weight, long count, double *y, long n) noexcept
+    void add_columns(
+        const double *H, long ld, const Py_ssize_t *item, const double *weight, long count, double *y, long n
+    ) noexcept
 
 
 cdef extern from "gram_single.h" nogil:
@@ -56,7 +63,10 @@ cdef extern from "gram_single.h" nogil:
 
 
 cdef extern from "copied_columns.h" nogil:
-    void copy_all_columns(const double *A, int rows, long m, long n, const double *share, const double *root, double *means, double *out) noexcept
+    void copy_all_columns(
+        const double *A, int rows, long m, long n, const double *share, const double *root, double *means,
+        double *out
+    ) noexcept
     double examine_rows(const double *A, const double *u, double *c, long m, long n) noexcept
 
 
@@ -68,14 +78,18 @@ cdef extern from "cholesky.h" nogil:
 cdef extern from "sparse_columns.h" nogil:
     double sparse_dot(const double *data, const int *rows, long count, const double *u) noexcept
     void sparse_axpy(double t, const double *data, const int *rows, long count, double *u) noexcept
-    void scale_column(const double *data, const int *rows, long count, const double *factor, double *out) noexcept
+    void scale_column(
+        const double *data, const int *rows, long count, const double *factor, double *out
+    ) noexcept
 
 
 cdef extern from "gram.h" nogil:
     enum: GRAM_MOST
     enum: GRAM_MOST_ONCE
     long gram_room(long m, long count) noexcept
-    void gram_of_columns(double **column, double *D, long m, long known, long count, double *H, long ld, double *room) noexcept
+    void gram_of_columns(
+        double **column, double *D, long m, long known, long count, double *H, long ld, double *room
+    ) noexcept
 
 
 cdef double now() noexcept nogil:
@@ -83,6 +97,15 @@ cdef double now() noexcept nogil:
     cdef timespec t
     clock_gettime(CLOCK_MONOTONIC, &t)
     return t.tv_sec + 1e-9 * t.tv_nsec
+
+
+cdef int look_for_interrupt(double *next_look) except -1 nogil:
+    """Let Ctrl-C end a long solve: ten times a second, at `next_look`, ask Python whether there was one."""
+    if now() > next_look[0]:
+        with gil:
+            PyErr_CheckSignals()
+        next_look[0] = now() + 0.1
+    return 0
 
 
 include "selection.pxi"
@@ -185,8 +208,8 @@ def is_matrix(array):
 
 def is_finite_vector(array, Py_ssize_t length, dtype):
     """True for a NumPy array (length,) of this dtype whose numbers lie in one piece and are finite."""
-    if not (cnp.PyArray_CheckExact(array) and is_readable(array) and cnp.PyArray_NDIM(array) == 1 and cnp.PyArray_DIM(array, 0) == length
-            and length > 0 and array.dtype is dtype):
+    if not (cnp.PyArray_CheckExact(array) and is_readable(array) and cnp.PyArray_NDIM(array) == 1
+            and cnp.PyArray_DIM(array, 0) == length and length > 0 and array.dtype is dtype):
         return False
     return isfinite(largest_magnitude(array))
 
@@ -227,14 +250,16 @@ def are_moderate(*arrays):
 
 
 def solve_as_given(
-    A, double largest, b, loss, double s, tuple numbers, products, double tol, Py_ssize_t max_iter, double seconds
+    A, double largest, b, loss, double s, tuple numbers, products, double tol, Py_ssize_t max_iter,
+    double seconds
 ):
     """Solve one problem whose numbers need no preparation: x, and numbers as of `Single.solve`.
 
     A (m, n) is dense with entries up to `largest`, b (m,) what the compiled class `loss` takes, s the
     weight of every sample, and `numbers` are l1, l2, lower and upper of a separable penalty. `products`
-    may be A^T b for least squares, which saves a pass. Returns None where numbers have to be scaled first, where A or b is not of float64 in one piece, and for least squares
-    with one-sided constraints whose dual needs another direction than the sum of the columns.
+    may be A^T b for least squares, which saves a pass. Returns None where numbers have to be scaled first,
+    where A or b is not of float64 in one piece, and for least squares with one-sided constraints whose dual
+    needs another direction than the sum of the columns.
     """
     cdef double values[6]
     cdef Solver solver
@@ -245,7 +270,8 @@ def solve_as_given(
         return None
     values[0], values[1] = largest, s
     values[2], values[3], values[4], values[5] = numbers
-    if not (are_all_moderate(values, 6) and are_all_moderate(<double *> cnp.PyArray_DATA(b), cnp.PyArray_SIZE(b))):
+    if not (are_all_moderate(values, 6)
+            and are_all_moderate(<double *> cnp.PyArray_DATA(b), cnp.PyArray_SIZE(b))):
         return None
     n = cnp.PyArray_DIM(A, 1)
     r = Separable(n, *numbers)

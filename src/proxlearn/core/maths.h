@@ -83,8 +83,8 @@ static inline double survey(const double *restrict c, const double *restrict l1,
     return ratio;
 }
 
-/* H[at_p, at_q] += d value_p value_q for the entries old, ..., count - 1 of a row, p, and those up to them, q.
- * The places rise. */
+/* H[at_p, at_q] += d value_p value_q for the entries old, ..., count - 1 of a row, p, and those up to them,
+ * q. The places rise. */
 static inline void add_pairs(const Py_ssize_t *restrict at, const double *restrict value, double d,
                              long old, long count, double *restrict H, long ld) {
     for (long p = old; p < count; p++) {
@@ -180,7 +180,8 @@ static inline double fast_log(double x) {
     return log_power(x) * 0.69314718055994530942 + twice_artanh((y - 1.0) / (y + 1.0));
 }
 
-/* d becomes the solution of L L^T d = d, with a Cholesky factor L of columns of length ld, for a few variables. */
+/* d becomes the solution of L L^T d = d, with a Cholesky factor L of columns of length ld, for a few
+ * variables. */
 static inline void small_solve(const double *L, long ld, long n, double *d) {
     for (long t = 0; t < n; t++) {
         d[t] /= L[t * ld + t];

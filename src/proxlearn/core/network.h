@@ -90,7 +90,8 @@ INLINE void product_tile(const float *W, long stride, long cols, const float *x,
         for (int c = 0; c < C; c++) *(vec *)(out + r * WIDTH + c * LANES) = sum[r][c];
 }
 
-/* out (rows, WIDTH) = W x with the first `cols` columns of W (rows, stride), for `vectors` vectors of coordinates. */
+/* out (rows, WIDTH) = W x with the first `cols` columns of W (rows, stride), for `vectors` vectors of
+ * coordinates. */
 static inline void product(const float *W, long rows, long stride, long cols, const float *x, float *out,
                            long vectors) {
     long v = 0;

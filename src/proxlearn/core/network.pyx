@@ -41,12 +41,20 @@ cdef extern from "network.h" nogil:
         float *gates
         float *old
         float *tanh_c
-    void network_block(Layer *layers, long number, const float *x, long n, long first, long count, float *out, float *room) noexcept
+    void network_block(
+        Layer *layers, long number, const float *x, long n, long first, long count, float *out, float *room
+    ) noexcept
     void store_block(float *array, long features, long n, long first, long count, const float *block) noexcept
-    void network_block_backward(Layer *layers, long number, const float *dout, float *dx, long n, long first, long count, float *out, float *room, float *d, float *spare) noexcept
+    void network_block_backward(
+        Layer *layers, long number, const float *dout, float *dx, long n, long first, long count, float *out,
+        float *room, float *d, float *spare
+    ) noexcept
 
 cdef extern from "batch_products.h" nogil:
-    void product_through "through"(const float *A, const float *x, const float *scale, const float *shift, float *u, float *g, long m, long n) noexcept
+    void product_through "through"(
+        const float *A, const float *x, const float *scale, const float *shift, float *u, float *g, long m,
+        long n
+    ) noexcept
 
 KINDS = ("linear", "relu", "elu", "lstm")
 BLOCK = WIDTH
@@ -65,7 +73,7 @@ cdef float *pointer(array) except? NULL:
 cdef class Stack:
     """The layers of a network with their weights and states, and the room that a block needs.
 
-    `kinds` are names out of KINDS; `weights` has for each layer the matrix (rows, cols) whose columns are those of
+    `kinds` are names of KINDS; `weights` has for each layer a matrix (rows, cols) whose columns are those of
     the inputs, of the state and the bias. `states` has (h, c) for each LSTM, each (instances, H, n).
     """
 
@@ -130,7 +138,6 @@ cdef class Stack:
         The coordinates of all instances are counted in a row, instance after instance.
         """
         cdef long begin, k
-        cdef Layer *l
         cdef float *to = pointer(out)
         cdef const float *x = pointer(self.x)
         cdef float *block = self.room
@@ -152,9 +159,9 @@ cdef class Stack:
     def backward(self, dout, dx, transposed, incoming, outgoing, long first, long last):
         """Write the derivatives by x and by the states; return those by the weights, (rows, cols) each.
 
-        `dout`, `dx` and the arrays in `incoming` and `outgoing`, which are (dh, dc) for each LSTM, may be None.
+        `incoming` and `outgoing` are pairs (dh, dc) for each LSTM. These, `dout` and `dx` may be None.
         """
-        cdef long begin, k, count, i, j
+        cdef long begin, k, count
         cdef Layer *l
         cdef float *by_out = pointer(dout)
         cdef float *by_x = pointer(dx)
@@ -163,7 +170,6 @@ cdef class Stack:
         cdef float *room = block + self.most * WIDTH
         cdef float *d = room + self.most * WIDTH
         cdef float *spare = d + self.most * WIDTH
-        cdef float *sums
         pairs = iter(list(zip(incoming, outgoing)))
         buffers = []
         for k in range(self.number):
@@ -184,7 +190,9 @@ cdef class Stack:
             while begin < last:
                 count = min(<long>WIDTH, last - begin)
                 network_block(self.layers, self.number, x, self.n, begin, count, block, room)
-                network_block_backward(self.layers, self.number, by_out, by_x, self.n, begin, count, block, room, d, spare)
+                network_block_backward(
+                    self.layers, self.number, by_out, by_x, self.n, begin, count, block, room, d, spare
+                )
                 begin += WIDTH
         with np.errstate(all="ignore"):  # a training that diverges looks at the sums itself
             return [buffer.sum(2) for buffer in buffers]
@@ -193,7 +201,8 @@ cdef class Stack:
 def through(A, x, scale, shift, u, g, long first, long last):
     """Write u = scale A x + shift and g = A^T u for instances first to last - 1 of A (instances, m, n).
 
-    All other arrays are (instances, m) or (instances, n). Without x, u is given; `g`, `scale` and `shift` may be None.
+    All other arrays are (instances, m) or (instances, n). Without x, u is given; `g`, `scale` and `shift` may
+    be None.
     """
     cdef long i, m = A.shape[1], n = A.shape[2]
     cdef float *matrix = pointer(A)

@@ -102,6 +102,7 @@ def solve_on_simplex(
     """
     cdef double values[2]
     cdef double numbers[5]
+    cdef double *target
     cdef cnp.npy_intp n
     cdef Py_ssize_t j
     cdef OneOnSimplex problem
@@ -110,15 +111,17 @@ def solve_on_simplex(
         return None
     n = cnp.PyArray_DIM(A, 1)
     values[0], values[1] = largest, radius
-    if n == 0 or not (are_all_moderate(values, 2) and are_all_moderate(<double *> cnp.PyArray_DATA(b), cnp.PyArray_SIZE(b))):
+    if n == 0 or not (are_all_moderate(values, 2)
+                      and are_all_moderate(<double *> cnp.PyArray_DATA(b), cnp.PyArray_SIZE(b))):
         return None
     problem = OneOnSimplex(None, tol)
     problem.prepare(A, radius, slack, most_new, part)
+    target = vector(b, problem.family.m)
     for j in range(problem.family.wide):
         problem.Q[j] = 0.0
         if j < n:
-            problem.Q[j] = dot(problem.family.columns + j * problem.family.tall, vector(b, problem.family.m), problem.family.m)
-    problem.one(vector(b, problem.family.m), problem.Q, numbers, False, max_iter)
+            problem.Q[j] = dot(problem.family.columns + j * problem.family.tall, target, problem.family.m)
+    problem.one(target, problem.Q, numbers, False, max_iter)
     if numbers[2] != SOLVED:
         return None
     x = cnp.PyArray_SimpleNew(1, &n, cnp.NPY_DOUBLE)

@@ -50,7 +50,7 @@ class PenaltyKind(Protocol):
     def compiled(self, n: int, rows: tuple[Any, ...]) -> Any:
         """The penalty of n coordinates as an object of the compiled core."""
 
-    def is_full(self, rows: tuple[Any, ...]) -> bool:
+    def penalises_all(self, rows: tuple[Any, ...]) -> bool:
         """True where every coordinate is penalised."""
 
 
@@ -90,7 +90,7 @@ class Separable:
     def compiled(self, n: int, rows: tuple[Any, ...]) -> Any:
         return kernel.Separable(n, *rows)
 
-    def is_full(self, rows: tuple[Any, ...]) -> bool:
+    def penalises_all(self, rows: tuple[Any, ...]) -> bool:
         return bool(np.all(rows[0] > 0) or np.all(rows[1] > 0))
 
 
@@ -154,7 +154,7 @@ class Groups:
     def compiled(self, n: int, rows: tuple[Any, ...]) -> Any:
         return kernel.Groups(self.starts, self.members, self.group_of, *rows, self.tasks)
 
-    def is_full(self, rows: tuple[Any, ...]) -> bool:
+    def penalises_all(self, rows: tuple[Any, ...]) -> bool:
         return bool(np.all(rows[0] > 0) or np.all(rows[1] > 0))
 
 
@@ -191,5 +191,5 @@ class Simplex:
     def compiled(self, n: int, rows: tuple[Any, ...]) -> Any:
         raise NotImplementedError("the loop does not solve on the simplex")
 
-    def is_full(self, rows: tuple[Any, ...]) -> bool:
+    def penalises_all(self, rows: tuple[Any, ...]) -> bool:
         return True

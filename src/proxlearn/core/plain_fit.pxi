@@ -1,9 +1,10 @@
 # A fit of an estimator to small dense data in one call: with an intercept and weights of the samples.
 #
-#     minimise over x and c    1/2 sum_i s_i (a_i^T x + c - b_i)^2 + l1 sum_j |x_j| + l2/2 sum_j x_j^2,    perhaps x >= 0
+#     minimise over x and c    1/2 sum_i s_i (a_i^T x + c - b_i)^2 + l1 sum_j |x_j| + l2/2 sum_j x_j^2,
+#     perhaps subject to x >= 0
 #
-# For every x the best c is mean(b) - mean(A)^T x, with the weights s. So A and b are centred, weighted by the roots of s,
-# and solved without c.
+# For every x the best c is mean(b) - mean(A)^T x, with the weights s. So A and b are centred, weighted by the
+# roots of s, and solved without c.
 
 
 cdef double *shares_of(weights, Py_ssize_t m) except NULL:
@@ -20,7 +21,7 @@ cdef double *shares_of(weights, Py_ssize_t m) except NULL:
 
 
 cdef double centre_target(double *b, Py_ssize_t m, const double *share, const double *root) noexcept nogil:
-    """Centre and weigh b; its mean. A constant b becomes 0, as `centred` in reduction.py explains."""
+    """Centre b and multiply it by `root`; returns its mean. A constant b becomes 0, see reduction.py."""
     cdef double middle = sum_of(b, m) / m if share == NULL else dot(share, b, m)
     cdef double rounding = 8.0 * DBL_EPSILON * fabs(middle)
     cdef bint constant = True
@@ -37,13 +38,10 @@ cdef double centre_target(double *b, Py_ssize_t m, const double *share, const do
 
 cdef bint fits_plain(A, b, weights) except -1:
     """True where `fit_plain` can take A, b and the weights of the samples, which have been validated."""
-    cdef Py_ssize_t m
     if not is_plain_matrix(A) or cnp.PyArray_SIZE(A) > MOST_COPIED:
         return False
-    m = cnp.PyArray_DIM(A, 0)
     for row in (b,) if weights is None else (b, weights):
-        if not (cnp.PyArray_CheckExact(row) and is_readable(row) and cnp.PyArray_NDIM(row) == 1
-                and cnp.PyArray_TYPE(row) == cnp.NPY_DOUBLE and cnp.PyArray_DIM(row, 0) == m):
+        if not is_plain_vector(row, A):
             return False
     return True
 
@@ -51,8 +49,8 @@ cdef bint fits_plain(A, b, weights) except -1:
 def fit_plain(A, b, weights, l1, l2, bint nonnegative, bint intercept, double tol, max_iter):
     """x (n,), the intercept, and the rest of what `solve_plain` returns; None where another way is needed.
 
-    A (m, n) is dense and finite, b (m,) and the weights (m,) of the samples, or None, are of float64, l1 > 0 and
-    l2 >= 0 are floats.
+    A (m, n) is dense and finite, b (m,) and the weights (m,) of the samples, or None, are of float64, l1 > 0
+    and l2 >= 0 are floats.
     """
     cdef double *share = NULL
     cdef double *root = NULL
@@ -70,7 +68,7 @@ def fit_plain(A, b, weights, l1, l2, bint nonnegative, bint intercept, double to
             root = share + m
         if intercept:
             means = <double *> cnp.PyArray_DATA(mean)
-        if intercept or weights is not None or not is_in_form(A):
+        if intercept or weights is not None or not cnp.PyArray_IS_F_CONTIGUOUS(A):
             A, b = in_columns(A, share, root, means), b.copy()
         if intercept:
             middle = centre_target(<double *> cnp.PyArray_DATA(b), m, share, root)

@@ -1,7 +1,7 @@
 # What `plain_squares.pxi` solves: the problem as it was given, and as a copy in the form that is read there.
 #
-# A small A in rows, with weights of the samples or an intercept becomes columns, weighted and centred; that takes as long as
-# two passes. A large A is left to the loop, which reads it in its place.
+# A small A in rows, with weights of the samples or an intercept becomes columns, weighted and centred; that
+# takes as long as two passes. A large A is left to the loop, which reads it in its place.
 
 cdef enum:
     MOST_COPIED = 131072  # Entries of A up to which it is copied: 1 MiB. Other values were not tried.
@@ -20,7 +20,8 @@ cdef class PlainSquares:
 
 cdef bint is_plain_matrix(A) noexcept:
     """True where A (m, n) is an array of float64 in one piece, in rows or columns."""
-    return cnp.PyArray_CheckExact(A) and is_readable(A) and cnp.PyArray_TYPE(A) == cnp.NPY_DOUBLE and cnp.PyArray_NDIM(A) == 2 and cnp.PyArray_SIZE(A) > 0
+    return (cnp.PyArray_CheckExact(A) and is_readable(A) and cnp.PyArray_TYPE(A) == cnp.NPY_DOUBLE
+            and cnp.PyArray_NDIM(A) == 2 and cnp.PyArray_SIZE(A) > 0)
 
 
 cdef bint is_plain_vector(b, A) noexcept:
@@ -30,10 +31,10 @@ cdef bint is_plain_vector(b, A) noexcept:
 
 
 def plain_squares(A, b, l1, l2, bint nonnegative):
-    """The problem of these numbers, or None where it is of another form or has to be checked in words.
+    """The problem of these numbers, or None where it has another form or needs checks that say what is wrong.
 
-    A (m, n) and b (m,) must be arrays of float64 in one piece, l1 a float > 0 and l2 a float >= 0, all of them
-    finite. One pass over A finds its largest magnitude and A^T b.
+    A (m, n) and b (m,) must be arrays of float64 in one piece, l1 a float > 0 and l2 a float >= 0, all of
+    them finite. One pass over A finds its largest magnitude and A^T b.
     """
     if not (isinstance(l1, float) and isinstance(l2, float) and 0.0 < l1 < INFINITY and 0.0 <= l2 < INFINITY):
         return None
@@ -66,10 +67,10 @@ cdef examined(A, b, double l1, double l2, bint nonnegative):
 
 
 cdef without_class(array):
-    """The numbers of a subclass of NumPy's arrays as an array itself, but for masked ones; everything else as it is."""
-    if cnp.PyArray_CheckExact(array) or not cnp.PyArray_Check(array) or isinstance(array, np.ma.MaskedArray) and array.mask.any():
+    """An array of a subclass of NumPy's as a plain one, unless entries are masked; others unchanged."""
+    if cnp.PyArray_CheckExact(array) or not cnp.PyArray_Check(array):
         return array
-    return np.asarray(array)
+    return array if isinstance(array, np.ma.MaskedArray) and array.mask.any() else np.asarray(array)
 
 
 cdef double products_of(A, b, products) noexcept:
@@ -82,12 +83,11 @@ cdef double products_of(A, b, products) noexcept:
     return examine_rows(entries, u, <double *> cnp.PyArray_DATA(products), m, n)
 
 
-cdef bint is_in_form(A) noexcept:
-    return cnp.PyArray_IS_F_CONTIGUOUS(A)
-
-
 cdef in_columns(A, const double *share, const double *root, double *means):
-    """A copy of A in columns, weighted by `root`, and centred by the weights `share` where there are `means`."""
+    """A copy of A in columns. Its rows are multiplied by `root`; it is centred where there are `means`.
+
+    The means are weighted by `share`.
+    """
     cdef cnp.npy_intp shape[2]
     shape[0], shape[1] = cnp.PyArray_DIM(A, 0), cnp.PyArray_DIM(A, 1)
     copy = cnp.PyArray_EMPTY(2, shape, cnp.NPY_DOUBLE, True)
@@ -97,10 +97,10 @@ cdef in_columns(A, const double *share, const double *root, double *means):
 
 
 def solve_plain(PlainSquares plain, tol, max_iter):
-    """x (n,), arrays (1,) of objective and gap, the status, arrays (1,) of iterations and passes, and seconds.
+    """x (n,), objective and gap (1,), the status, iterations and passes (1,), and the seconds of a solve.
 
-    None where something has to be prepared, and where the tolerance or the number of iterations has to be
-    checked in words.
+    None where the numbers have to be scaled first, and where the tolerance or the number of iterations needs
+    the checks that say what is wrong.
     """
     cdef double began = now()
     A, b, products = plain.A, plain.b, plain.products
@@ -109,8 +109,8 @@ def solve_plain(PlainSquares plain, tol, max_iter):
     if not 0.0 < tol < INFINITY or not 0 < max_iter < 2**31:
         return None
     if not (is_plain_matrix(A) and is_plain_vector(b, A) and cnp.PyArray_DIM(A, 1) == plain.n):
-        return None  # NumPy allows to change the shape of an array in its place
-    if not is_in_form(A):
+        return None  # NumPy allows changing the shape of an array in place
+    if not cnp.PyArray_IS_F_CONTIGUOUS(A):
         if cnp.PyArray_SIZE(A) > MOST_COPIED:
             return solve_by_loop(plain, A, b, products, tol, max_iter, began)
         A = in_columns(A, NULL, NULL, NULL)
@@ -143,4 +143,5 @@ cdef solve_by_loop(PlainSquares plain, A, b, products, double tol, Py_ssize_t ma
     x, _, F, gap, status, iterations, passes = found
     if not (isfinite(F) and isfinite(largest_double(<double *> cnp.PyArray_DATA(x), plain.n))):
         status = NUMERICAL_ERROR
-    return x, one_double(F), one_double(gap), status, one_integer(iterations), one_integer(<long> ceil(passes)), now() - began
+    return (x, one_double(F), one_double(gap), status,
+            one_integer(iterations), one_integer(<long> ceil(passes)), now() - began)

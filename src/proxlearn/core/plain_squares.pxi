@@ -1,23 +1,26 @@
-# The problems that are solved most often: one LASSO, elastic net or NNLS (l1 = l2 = 0) with a dense A, in microseconds.
+# The problems that are solved most often: one LASSO, elastic net or NNLS (l1 = l2 = 0) with a dense A, in
+# microseconds.
 #
 #     minimise  1/2 |A x - b|^2 + l1 sum_j |x_j| + l2/2 sum_j x_j^2,    perhaps subject to x >= 0
 #
-# A is of float64 in Fortran order, or was copied to that (plain_given.pxi). What the loop does with objects, this does with one piece of memory and
-# little code: in a program that does other work as well, neither is in the processor's caches when the call comes, and of 58 microseconds
-# for 442 x 10 (2026-11-18, one core) the arithmetic was 8. The method is that of the loop, with the active-set
-# method of gram_active_set.h on every working set. What it does not prove is left to the loop,
-# and problems with larger working sets, on which the loop is faster.
+# A is of float64 in Fortran order, or was copied to that (plain_given.pxi). What the loop does with objects,
+# this does with one piece of memory and little code: in a program that does other work as well, neither is in
+# the processor's caches when the call comes, and of 58 microseconds for 442 x 10 (2026-11-18, one core) the
+# arithmetic was 8. The method is that of the loop, with the active-set method of gram_active_set.h on every
+# working set. What it does not prove is left to the loop, and problems with larger working sets, on which the
+# loop is faster.
 
 cdef enum:
-    MOST_PLAIN = 256   # Columns of a working set at most,
-    MOST_AT_ONCE = 512  # and where all columns of a tall A join at once.
+    MOST_PLAIN = 256   # Most columns of a working set,
+    MOST_AT_ONCE = 512  # and most columns of a tall A of which all join at once.
     SMALL_PLAIN = 128  # Columns of A, or rows, up to which working sets stay small.
-    FEW_ABOVE = 64     # Columns with |a_j' b| > 2 l1, where A has more columns: then working sets stay small, too.
-    FEW_PLAIN = 16     # Columns up to which all of them join at once: another pass takes as long as their Gram matrix.
+    FEW_ABOVE = 64     # With at most so many columns with |a_j' b| > 2 l1 working sets stay small, too.
+    FEW_PLAIN = 16     # Columns up to which all join at once: a pass takes as long as their Gram matrix.
     PLAIN_ROUNDS = 100  # Rounds of the active-set method on a working set.
-    PLAIN_NEW = 8      # As FIRST_NEW and PART of shared_matrix.py.
-    # A Gram matrix of float32 takes half of the time, and perhaps one more pass over A. It is used again MOST_REFINED times before the
-    # loop takes over, from LEAST_SINGLE columns on. These two and MOST_AT_ONCE come from counting operations; no measurement chose them.
+    PLAIN_NEW = 8      # PLAIN_NEW and PLAIN_PART are FIRST_NEW and PART of shared_matrix.py.
+    # A Gram matrix of float32 takes half of the time, and perhaps one more pass over A. It is used again
+    # MOST_REFINED times before the loop takes over, from LEAST_SINGLE columns on. These two and MOST_AT_ONCE
+    # come from counting operations; no measurement chose them.
     MOST_REFINED = 3
     LEAST_SINGLE = 40
 
@@ -75,19 +78,24 @@ cdef double *piece(char **free_room, size_t count) noexcept nogil:
 
 cdef void *lay_out(Plain *p) noexcept nogil:
     """All memory of a solve in one piece, which the caller frees; NULL where there is none."""
-    cdef size_t n = p.n, most = p.n if p.whole else min(p.n, <Py_ssize_t> MOST_PLAIN), wide = (most + LANES - 1) // LANES * LANES, long_ = wide + LANES
-    cdef size_t cone = 2 * n + p.m if p.l1 == 0.0 else 0, copied = max(gram_room(p.m, most), gram_single_room(most))
-    cdef char *room = <char *> realloc(NULL, 8 * (15 * long_ + 5 * most + 8 + 3 * n + p.m + cone + 2 * most * wide + copied) + n)
+    cdef size_t n = p.n, most = p.n if p.whole else min(p.n, <Py_ssize_t> MOST_PLAIN)
+    cdef size_t wide = (most + LANES - 1) // LANES * LANES, long_ = wide + LANES
+    cdef size_t cone = 2 * n + p.m if p.l1 == 0.0 else 0
+    cdef size_t copied = max(gram_room(p.m, most), gram_single_room(most))
+    cdef size_t numbers = 15 * long_ + 5 * most + 8 + 3 * n + p.m + cone + 2 * most * wide + copied
+    cdef char *room = <char *> realloc(NULL, 8 * numbers + n)
     cdef char *at = room
     cdef State *s = &p.state
     if room == NULL:
         return NULL
     memset(room, 0, 8 * 15 * long_)
     p.own, p.l1s, p.l2s, p.either = piece(&at, long_), piece(&at, long_), piece(&at, long_), piece(&at, long_)
-    p.norms, p.price, s.c, s.score = piece(&at, long_), piece(&at, long_), piece(&at, long_), piece(&at, long_)
+    p.norms, p.price = piece(&at, long_), piece(&at, long_)
+    s.c, s.score = piece(&at, long_), piece(&at, long_)
     s.price, s.x, s.sign, s.goal = piece(&at, long_), piece(&at, long_), piece(&at, long_), piece(&at, long_)
     s.second, s.work, s.inverse = piece(&at, long_), piece(&at, long_), piece(&at, long_)
-    s.S, s.barred, s.found = <long *> piece(&at, most), <long *> piece(&at, most), <long *> piece(&at, most + 8)
+    s.S, s.barred = <long *> piece(&at, most), <long *> piece(&at, most)
+    s.found = <long *> piece(&at, most + 8)
     p.member, p.column = <Py_ssize_t *> piece(&at, most), <double **> piece(&at, most)
     p.c, p.score, p.picked = piece(&at, n), piece(&at, n), <Py_ssize_t *> piece(&at, n)
     p.u = piece(&at, p.m)
@@ -107,7 +115,7 @@ cdef void *lay_out(Plain *p) noexcept nogil:
 
 
 cdef Py_ssize_t survey_plain(Plain *p, const double *c) noexcept nogil:
-    """List the columns outside the working set that violate their optimality conditions, with their scores."""
+    """List the columns outside the working set that violate their optimality conditions, and their scores."""
     cdef Py_ssize_t j, count = 0
     cdef double excess
     for j in range(p.n):
@@ -166,7 +174,10 @@ cdef void join_plain(Plain *p, Py_ssize_t count) noexcept nogil:
 
 
 cdef bint refine_plain(Plain *p) noexcept nogil:
-    """Give the model, whose Gram matrix is of float32, the true gradient at x; False where that was done often enough."""
+    """Give the model, whose Gram matrix is of float32, the true gradient at x.
+
+    False where the Gram matrix is of float64, and after MOST_REFINED times.
+    """
     cdef Py_ssize_t i
     if p.refined < 0 or p.refined >= MOST_REFINED:
         return False
@@ -177,9 +188,9 @@ cdef bint refine_plain(Plain *p) noexcept nogil:
 
 
 cdef double certify_plain(Plain *p) noexcept nogil:
-    """The objective and the gap at x, from its residual u; c = A^T u. Returns a number, or NaN where c has one.
+    """Compute the objective and the gap at x, from its residual u and c = A^T u; for NNLS, u is moved then.
 
-    For NNLS, u is moved afterwards.
+    Returns a number that is NaN where an entry of c is.
     """
     cdef State *s = &p.state
     cdef Py_ssize_t i, j
@@ -265,8 +276,8 @@ cdef bint prove_plain(Plain *p, Py_ssize_t max_iter) except -1:
 cdef bint pays_plain(Plain *p) noexcept nogil:
     """True where the working sets will have few columns, or all will join at once, as A^T b foretells.
 
-    Measured on 2026-11-18 (200 x 1000 to 100 x 10,000, at 0.5, 0.1 and 0.01 of the largest lambda): 0.43 to 1.0
-    of the loop's time where it says so, 0.9 to 2.3 of it elsewhere.
+    Measured on 2026-11-18 (200 x 1000 to 100 x 10,000, at 0.5, 0.1 and 0.01 of the largest lambda): 0.43 to
+    1.0 of the loop's time where it is True, 0.9 to 2.3 of it elsewhere.
     """
     cdef Py_ssize_t j, above = 0, strong = 0
     cdef double size

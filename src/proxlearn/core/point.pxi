@@ -54,7 +54,7 @@ cdef class Point:
         if start is not None:
             self.restart(<double *> &start[0])
             self.A.predict(self.v, self.z)
-            if not self.penalised_value() <= self.level:  # a start that does not lower F, or has none that is finite
+            if not self.penalised_value() <= self.level:  # the start does not lower F
                 self.restart(NULL)
 
     def __dealloc__(self):

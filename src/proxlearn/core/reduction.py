@@ -140,10 +140,9 @@ class Reductions:
 def reductions_that_pay(glm: "Glm", solves: int) -> Reductions | None:
     """Reductions where they pay: least squares with m >= 2 n, solved many times.
 
-    Only problems in which every coordinate is penalised use them.
-
-    The factor costs about as much as n/8 passes over A (a matrix product is that much faster
-    than a pass), and every pass then costs n/m of what it did.
+    Only problems in which every coordinate is penalised use them. The factor costs about as much as
+    n/8 passes over A (a matrix product is that much faster than a pass), and every pass then costs
+    n/m of what it did.
     """
     A = glm.A
     if not glm.kind.quadratic or scipy.sparse.issparse(A) or A.ndim != 2 or glm.tasks > 1:

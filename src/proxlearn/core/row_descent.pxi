@@ -3,9 +3,9 @@
 # On wide data the working set has more columns than there are samples, and then the residuals of all
 # tasks are shorter than the rows of the model. They stay in the cache nearest to the processor.
 
-# Columns for each sample from which sweeps over the residuals take less time than over the model. Multi-task problems
-# with 10 targets at 0.02 lambda_max (benchmarks/everyday.py, 2026-11-18): 200 x 1000 21 ms instead of 78, 168 x 2905 44
-# instead of 88; 500 x 300 with 0.5 here takes 8.1 ms instead of 5.8.
+# Columns for each sample from which sweeps over the residuals take less time than over the model. Multi-task
+# problems with 10 targets at 0.02 lambda_max (benchmarks/everyday.py, 2026-11-18): 200 x 1000 21 ms instead
+# of 78, 168 x 2905 44 instead of 88; 500 x 300 with 0.5 here takes 8.1 ms instead of 5.8.
 cdef double ROW_PAYS = 1.0
 
 
@@ -20,7 +20,9 @@ cdef class RowDescent(ResidualDescent):
 
     cdef bint pays(self, Data A, Penalty r, Loss f) noexcept nogil:
         """True where the residuals are shorter than a row of the model for all tasks."""
-        return not self.failed and f.unit_weights and A.k >= ROW_PAYS * A.m and (<Tasks> A).inner.has_dense_columns()
+        if self.failed or not f.unit_weights or A.k < ROW_PAYS * A.m:
+            return False
+        return (<Tasks> A).inner.has_dense_columns()
 
     cdef int prepare(self, Data A, Penalty r, Loss f) except -1 nogil:
         ResidualDescent.prepare(self, A, r, f)
@@ -49,7 +51,7 @@ cdef class RowDescent(ResidualDescent):
         return self.visit(<Dense> (<Tasks> A).inner, <Groups> r, v, count)
 
     cdef double visit(self, Dense A, Groups r, double *v, Py_ssize_t count) noexcept nogil:
-        """The sweep."""
+        """A sweep over the rows order[:count]; returns the largest violation that was met."""
         cdef Py_ssize_t i, b, t, T = r.tasks
         cdef double *g = self.products
         cdef double *d = self.products + T

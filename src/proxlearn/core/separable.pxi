@@ -151,8 +151,9 @@ cdef class Separable(Penalty):
     def has_one_sided(self):
         cdef Py_ssize_t j
         for j in range(self.n):
-            if self.l1[j] == 0 and self.l2[j] == 0 and (self.upper[j] == INFINITY) != (self.lower[j] == -INFINITY):
-                return True
+            if (self.upper[j] == INFINITY) != (self.lower[j] == -INFINITY):
+                if self.l1[j] == 0 and self.l2[j] == 0:
+                    return True
         return False
 
     cdef bint is_homogeneous(self) noexcept nogil:

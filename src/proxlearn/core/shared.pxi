@@ -47,12 +47,22 @@ cdef extern from "shared_problems.h" nogil:
     ctypedef struct Certificate:
         double objective, bound, gap
     long count_together(long m) noexcept
-    void correlate_together(const double *panels, const double **b, double *Q, long m, long wide, long count) noexcept
+    void correlate_together(
+        const double *panels, const double **b, double *Q, long m, long wide, long count
+    ) noexcept
     bint run_active_set(const Family *P, State *s, const double *q, double size, long most_rounds) noexcept
-    bint continue_active_set(const Family *P, State *s, const double *q, double size, long most_rounds) noexcept
-    Certificate certify_gram(const Family *P, State *s, const Proof *D, const double *q, double square) noexcept
-    Certificate certify_shared(const Family *P, State *s, const Proof *D, const double *b, double size, double *u, int directly) noexcept
-    bint is_stationary_shared(const Family *P, State *s, const Proof *D, const double *q, double hidden) noexcept
+    bint continue_active_set(
+        const Family *P, State *s, const double *q, double size, long most_rounds
+    ) noexcept
+    Certificate certify_gram(
+        const Family *P, State *s, const Proof *D, const double *q, double square
+    ) noexcept
+    Certificate certify_shared(
+        const Family *P, State *s, const Proof *D, const double *b, double size, double *u, int directly
+    ) noexcept
+    bint is_stationary_shared(
+        const Family *P, State *s, const Proof *D, const double *q, double hidden
+    ) noexcept
     double unseen(const Family *P, const State *s, double size) noexcept
     double squared_distance(const double *a, const double *b, long n) noexcept
     bint refine(const Family *P, State *s) noexcept
@@ -63,7 +73,9 @@ cdef enum:
     UNPROVEN = -1  # The status of a problem that the loop has to solve.
 
 
-cdef int multiply_columns_of(const double *columns, Py_ssize_t tall, Py_ssize_t m, Py_ssize_t n, double *H, Py_ssize_t ld) except -1:
+cdef int multiply_columns_of(
+    const double *columns, Py_ssize_t tall, Py_ssize_t m, Py_ssize_t n, double *H, Py_ssize_t ld
+) except -1:
     """H = A^T A for columns that begin `tall` apart."""
     cdef double **column = <double **> resized(NULL, n, sizeof(double *))
     cdef double *room = <double *> resized(NULL, gram_room(m, n), sizeof(double))
@@ -127,7 +139,8 @@ cdef class SharedProblems:
         self.kept = shared
         P.n, P.wide, P.m, P.tall = H.shape[0], H.shape[1], panels.shape[1], columns.shape[1]
         P.H, P.columns, self.panels = &H[0, 0], &columns[0, 0], &panels[0, 0, 0]
-        P.l1, P.l2, P.either, P.norms, P.price = &rows[0, 0], &rows[1, 0], &rows[2, 0], &rows[3, 0], &rows[4, 0]
+        P.l1, P.l2, P.either = &rows[0, 0], &rows[1, 0], &rows[2, 0]
+        P.norms, P.price = &rows[3, 0], &rows[4, 0]
         P.ld, P.one_sign = (P.n + LANES - 1) // LANES * LANES, shared.one_sign
         self.proof.limits = &rows[5, 0]
         P.factor = P.inverse = NULL
@@ -188,7 +201,7 @@ cdef class SharedProblems:
         """
         cdef Py_ssize_t first, i, count = targets.shape[0], some = count_together(self.family.m), left
         cdef const double *b[MOST_TOGETHER]
-        cdef double until = now() + seconds, next_look = now() + 0.1, time
+        cdef double until = now() + seconds, next_look = now() + 0.1
         cdef int p
         for first in range(0, count, some):
             left = min(some, count - first)
@@ -200,11 +213,8 @@ cdef class SharedProblems:
                     i = first + p
                     self.one(b[p], self.Q + p * self.family.wide, &numbers[i, 0], single, max_iter)
                     self.write(&x[i, 0])
-            time = now()
-            if time > next_look:
-                PyErr_CheckSignals()
-                next_look = time + 0.1
-            if time >= until:
+            look_for_interrupt(&next_look)
+            if now() >= until:
                 numbers[first + some:, 2] = UNPROVEN
                 x[first + some:] = 0.0
                 break
@@ -217,7 +227,9 @@ cdef class SharedProblems:
             if self.state.S[p] < self.reported:
                 out[self.state.S[p]] = self.state.x[p]
 
-    cdef void one(self, const double *b, double *q, double *numbers, bint single, long max_iter) noexcept nogil:
+    cdef void one(
+        self, const double *b, double *q, double *numbers, bint single, long max_iter
+    ) noexcept nogil:
         """Solve and certify the problem of b, with q = A^T b."""
         cdef Family *P = &self.family
         cdef State *s = &self.state
@@ -237,7 +249,8 @@ cdef class SharedProblems:
         numbers[3] = s.rounds
         if P.G != NULL and not self.proof.quadratic:
             found = certify_gram(P, s, &self.proof, q, square)
-            if found.objective >= VISIBLE * square and found.gap <= max(self.proof.tol * found.objective, DBL_EPSILON * level):
+            allowed = max(self.proof.tol * found.objective, DBL_EPSILON * level)
+            if found.objective >= VISIBLE * square and found.gap <= allowed:
                 numbers[0], numbers[1], numbers[2] = found.objective, found.gap, SOLVED
         while numbers[2] != SOLVED:
             found = certify_shared(P, s, &self.proof, b, size, self.u, attempt > 0)
@@ -256,7 +269,9 @@ cdef class SharedProblems:
         if single and numbers[2] == SOLVED:
             self.round(b, q, numbers, found.bound, level)
 
-    cdef void without_bound(self, double *q, double *numbers, double size, int attempt, double allowed) noexcept nogil:
+    cdef void without_bound(
+        self, double *q, double *numbers, double size, int attempt, double allowed
+    ) noexcept nogil:
         """Where no dual point is known, F itself or small violations decide."""
         cdef double hidden = unseen(&self.family, &self.state, size)
         if attempt > 0:
@@ -266,7 +281,9 @@ cdef class SharedProblems:
         elif is_stationary_shared(&self.family, &self.state, &self.proof, q, hidden):
             numbers[2] = SOLVED
 
-    cdef void round(self, const double *b, double *q, double *numbers, double bound, double level) noexcept nogil:
+    cdef void round(
+        self, const double *b, double *q, double *numbers, double bound, double level
+    ) noexcept nogil:
         """Round x to float32, and certify what comes out with the bound that is there, or by its violations.
 
         On the simplex, the rounding error of each variable is added to the next smaller one, so

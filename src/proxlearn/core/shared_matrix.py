@@ -29,7 +29,7 @@ PART = 0.4
 """Part of the largest violation that others must have to join with it. On patches, LASSO 500x300
 and NNLS 100x200, 0.35 and 0.5 take as long, 0.2 and 0.7 up to 1.4 times (November 2026)."""
 FIRST_NEW = 8
-"""Variables that join at first; there, 4 and 16 take up to 1.2 times as long."""
+"""Most variables that join at first; on the same data 4 and 16 take up to 1.2 times as long."""
 
 
 @dataclass(frozen=True)
@@ -121,12 +121,13 @@ def prepared(
     if bounded and radius == 0:
         unit = padded(gram * price * price[:, None], PANEL).astype(np.float32)
         curve = padded(1.0 / (1.0 + table[1] * price * price), PANEL).astype(np.float32)
-    factor = _factor(gram + np.diag(table[1])) if not (bounded or slack) and 2 * n <= m else None
+    factor = inverse = None
+    if not (bounded or slack) and 2 * n <= m:
+        factor, inverse = _factor(gram + np.diag(table[1]))
     return Shared(
         H=padded(gram, PANEL), columns=padded(columns, LANES), panels=_panels(columns),
         rows=padded(table, PANEL), direction=direction, slope=slope,
-        factor=None if factor is None else factor[0], inverse=None if factor is None else factor[1],
-        unit=unit, curve=curve,
+        factor=factor, inverse=inverse, unit=unit, curve=curve,
         radius=radius, sum_weight=weight, level=0.01 * tol * float((l1 * price[: len(l1)]).min()),
         rounding=(m + 4 * n) * float(np.finfo(float).eps), most_new=FIRST_NEW, part=PART,
         one_sided=one_sided, one_sign=bool((lower == 0).all()), quadratic=bool((l2 > 0).any()),
@@ -161,15 +162,15 @@ def _panels(columns: Array) -> Array:
     return np.ascontiguousarray(columns.reshape(count, PANEL, m).transpose(0, 2, 1))
 
 
-def _factor(gram: Array) -> tuple[Array, Array] | None:
-    """The Cholesky factor by columns, (n, ld), and 1 / its diagonal; None if singular."""
+def _factor(gram: Array) -> tuple[Array, Array] | tuple[None, None]:
+    """The Cholesky factor by columns, (n, ld), and 1 / its diagonal; (None, None) if singular."""
     try:
         L = cholesky(gram, lower=True, check_finite=False)
     except LinAlgError:
-        return None
+        return None, None
     diagonal = L.diagonal()
     if not (diagonal > 1e-6 * np.sqrt(gram.diagonal())).all():
-        return None
+        return None, None
     return padded(L.T, LANES), 1.0 / diagonal
 
 

@@ -138,9 +138,10 @@ static inline double dual_value(const Family *P, State *s, const Proof *D, const
     return scale * (ub - 0.5 * scale * uu) - lost;
 }
 
-/* Objective and gap at x from the Gram matrix and the square of b alone, where every coordinate has an l1 penalty and
- * no l2: u = b - A x is not formed, since u'b = b'b - x'q and u'u = b'b - x'(q + c). Rounding changes each of them by at
- * most `lost`, which counts against the gap, so that this proves nothing where the loss is tiny beside b'b, which is `square`. */
+/* Objective and gap at x from the Gram matrix and the square of b alone, where every coordinate has an l1
+ * penalty and no l2: u = b - A x is not formed, since u'b = b'b - x'q and u'u = b'b - x'(q + c). Rounding
+ * changes each of them by at most `lost`, which counts against the gap, so that this proves nothing where the
+ * loss is tiny beside b'b, which is `square`. */
 static inline Certificate certify_gram(const Family *P, State *s, const Proof *D, const double *q, double square) {
     Certificate found;
     double hidden = unseen(P, s, sqrt(square)), lost = hidden * (hidden / P->rounding), ub = square, uu = square;

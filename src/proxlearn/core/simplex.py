@@ -23,7 +23,7 @@ from proxlearn.core import kernel
 from proxlearn.core.penalty_kinds import Simplex
 from proxlearn.core.scaling import MODERATE
 from proxlearn.core.shared_matrix import FIRST_NEW, PART, compiled, prepared
-from proxlearn.core.single import Glm, Limits, of_problem
+from proxlearn.core.single import Glm, Limits, matrix_of, of_problem
 
 Array = npt.NDArray[np.float64]
 
@@ -35,8 +35,8 @@ takes 0.99 times as long, from 0.3 times on 60 x 500 to 2.9 times on 100 x 300, 
 times as long, up to 22 times (2026-11-19, CPU time).
 """
 FIRST = 64
-"""Columns of the first working set, and least number that join it later. On those of the problems
-that have more columns than 512, 16, 32 and 128 take 1.04, 1.04 and 1.10 times as long."""
+"""Columns of the first working set, and least number that join it later. 16, 32 and 128 take 1.04,
+1.04 and 1.10 times as long on those of the problems above that have more than 512 columns."""
 EPS = float(np.finfo(float).eps)
 CONSTRAINTS = (0.0, 0.0, 0.0, math.inf)
 """l1, l2, lower and upper of each coordinate."""
@@ -52,9 +52,7 @@ class OnSimplex:
     def __init__(self, glm: Glm, i: int, start: Array | None):
         penalty = glm.penalty
         assert isinstance(penalty, Simplex)
-        A = glm.A
-        if A.ndim == 3:
-            A = A[i if len(A) > 1 else 0]
+        A = matrix_of(glm, i)
         self.A, self.b = A, of_problem(glm.b, i)
         level = of_problem(glm.level, i)
         self.radius, self.slack = float(np.max(level)), penalty.slack

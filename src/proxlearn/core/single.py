@@ -134,6 +134,11 @@ def of_problem(value: Any, i: int) -> Any:
     return value[i if len(value) > 1 else 0]
 
 
+def matrix_of(glm: Glm, i: int) -> Any:
+    """A of problem i, (m, n)."""
+    return of_problem(glm.A, i) if glm.A.ndim == 3 else glm.A
+
+
 class Single:
     """One problem in the units in which the core solves it."""
 
@@ -145,9 +150,7 @@ class Single:
         factor: float = 1.0,
         reductions: Reductions | None = None,
     ):
-        A = glm.A
-        if A.ndim == 3:
-            A = A[i if len(A) > 1 else 0]
+        A = matrix_of(glm, i)
         b, s = of_problem(glm.b, i), of_problem(glm.sample_weight, i)
         penalty, rows, kind = glm.penalty, tuple([of_problem(v, i) for v in glm.numbers]), glm.kind
         self.glm, self.place, self.n = glm, i, A.shape[1] * glm.tasks
@@ -178,7 +181,7 @@ class Single:
                 ones = True
                 penalty, rows = penalty.extend(rows, self.n, self.copies)
         self.penalty, self.rows, self.width = penalty, rows, self.copies * (self.n + ones)
-        if reductions is not None and self.units is UNCHANGED and penalty.is_full(rows):
+        if reductions is not None and self.units is UNCHANGED and penalty.penalises_all(rows):
             s = np.full(len(b), s) if isinstance(s, float) else s
             reduced = reductions.of(A, s, self.mean)
             if reduced is not None:
@@ -203,8 +206,7 @@ class Single:
         """The compiled solver; with `ones` it has a column of ones for the intercept."""
         r = self.penalty.compiled(self.width, self._numbers(factor))
         first = None if start is None else self._inward(start)
-        rare = None if self.quadratic or self.copies > 1 else _rare(A)
-        data = kernel.Sparse(*rare, len(A), ones, self.mean) if rare else _data(A, ones, self.mean)
+        data = _data(A, ones, self.mean, not self.quadratic and self.copies == 1)
         data = data if self.glm.tasks == 1 else kernel.Tasks(data, self.glm.tasks)
         if self.glm.kind.copies is not None:
             data = kernel.Classes(data, self.copies)
@@ -320,7 +322,7 @@ class Single:
             constant = constant * self.units.b
         if self.units is not UNCHANGED:
             if solver.gap == math.inf and status == 0:
-                status = 1  # small violations in these units may be large ones in the user's
+                status = 1  # violations that are small in these units may be large in the user's
             x = x * self.units.x
             if not (math.isfinite(solver.objective * scale) and np.isfinite(x).all()):
                 status = 3  # float64 cannot hold the answer
@@ -335,14 +337,13 @@ def seconds_left(until: float) -> float:
     return math.inf if until == math.inf else max(until - time.perf_counter(), 0.0)
 
 
-def _rare(A: Any) -> Any:
-    """The columns of a dense A with few entries other than 0, which takes less time, or None."""
-    return None if scipy.sparse.issparse(A) else kernel.rare_entries(A)
-
-
-def _data(A: Any, intercept: bool, mean: Array | None) -> Any:
+def _data(A: Any, intercept: bool, mean: Array | None, may_be_rare: bool) -> Any:
+    """A for the core; a dense one with few entries other than 0 may be read as a sparse one."""
     if scipy.sparse.issparse(A):
         values = np.ascontiguousarray(A.data, dtype=np.float64)
         rows, starts = A.indices.astype(np.int32, copy=False), A.indptr.astype(np.int32, copy=False)
         return kernel.Sparse(values, rows, starts, A.shape[0], intercept, mean)
-    return kernel.Dense(A, intercept, mean)
+    rare = kernel.rare_entries(A) if may_be_rare else None
+    return (
+        kernel.Sparse(*rare, len(A), intercept, mean) if rare else kernel.Dense(A, intercept, mean)
+    )

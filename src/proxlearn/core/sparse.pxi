@@ -75,7 +75,8 @@ cdef class Sparse(Data):
         self.k = self.blocks = self.listed = 0
 
     cdef double column_dot(self, Py_ssize_t j, double *u) noexcept nogil:
-        return sparse_dot(self.data + self.starts[j], self.rows + self.starts[j], self.starts[j + 1] - self.starts[j], u)
+        cdef Py_ssize_t first = self.starts[j]
+        return sparse_dot(self.data + first, self.rows + first, self.starts[j + 1] - first, u)
 
     cdef void correlate(self, double *u, double *c) noexcept nogil:
         cdef Py_ssize_t j, n = self.n - self.intercept

@@ -7,11 +7,12 @@
 # coordinate. Nothing has to be proven here: the solver certifies what it makes of the point.
 
 cdef enum:
-    NORM_STEPS = 4  # Steps of Lanczos's method for the largest eigenvalue; each costs as much as an iteration.
+    NORM_STEPS = 4  # Steps of Lanczos's method for the largest eigenvalue; each costs an iteration.
 
 
-# What is added to the largest Ritz value, relative to it. 0.02 and 0.3 change the time of 12 logistic regressions (600 x 200 to
-# 4000 x 100, CPU time, 2026-11-19) by less than 1% with the rule `logistic`, and make it 1.00 and 1.03 times as long with FISTA.
+# What is added to the largest Ritz value, relative to it. 0.02 and 0.3 change the time of 12 logistic
+# regressions (600 x 200 to 4000 x 100, CPU time, 2026-11-19) by less than 1% with the rule `logistic`, and
+# make it 1.00 and 1.03 times as long with FISTA.
 cdef double MARGIN = 0.1
 
 
@@ -29,8 +30,8 @@ cdef class Start:
     cdef double curvature
     cdef readonly double step       # 1/L
     cdef readonly Py_ssize_t iterations
-    cdef public Py_ssize_t patience  # iterations in a row without a change of sign that end it
-    cdef Py_ssize_t settled          # how many there were
+    cdef public Py_ssize_t patience  # so many iterations in a row without a change of sign end it
+    cdef Py_ssize_t settled          # how many there were last
     cdef readonly double passes     # products with A and A^T, two of which count as one
     cdef double *room
     cdef double *x       # (n,), as all the others but z

@@ -56,11 +56,7 @@ cdef class Tasks(Data):
                 g[p * self.tasks + t] = self.w[p]
 
     cdef double square(self, double *D, Py_ssize_t p) except -1 nogil:
-        cdef Py_ssize_t t
-        cdef double total = 0.0
-        for t in range(self.tasks):
-            total += self.inner.square(D + t * self.inner.m, p // self.tasks)
-        return total
+        return self.inner.square(D + (p % self.tasks) * self.inner.m, p // self.tasks)
 
     cdef int gram(
         self, double *D, Py_ssize_t *live, Py_ssize_t count, Py_ssize_t known, double *H, Py_ssize_t ld

@@ -241,6 +241,7 @@ def _bare(
     iterations: int,
     watch: Callable[[Progress], None],
 ) -> Any:
+    """A run of the method by itself, without safeguard and without an exact end."""
     switches: dict[str, Any] = {"safeguard": False, "polish": False}
     return solve(
         problem, optimizer, x0=x0, tol=tol, max_iter=iterations, callback=watch, **switches

@@ -214,6 +214,7 @@ def compare(
 def _run(
     problem: Problem, optimizer: Optimizer, name: str, max_iter: int, watch: Watch | None
 ) -> Run:
+    """One optimizer on all instances, block after block."""
     histories = []
     max_iter = min(max_iter, most_iterations(optimizer) or max_iter)
     for first in range(0, problem.batch, BLOCK):

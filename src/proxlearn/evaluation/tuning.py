@@ -156,6 +156,7 @@ def save(found: Record, path: str | Path) -> None:
 
 
 def _check(grid: Grid, iterations: int, seed: int) -> None:
+    """Refuses a grid, a number of iterations or a seed that cannot be used."""
     known = [field.name for field in fields(Adam)]
     for name in grid:
         check_choice("parameter", name, known)

@@ -62,6 +62,7 @@ class Measured:
         return Experiment("wide", (Panel("", methods, 1),), self._card(seed))
 
     def _card(self, seed: int) -> dict[str, Any]:
+        """What the page says of the problem."""
         return {
             "title": f"One wide LASSO, {ROWS} × {self.columns:,}, λ = {LEVEL} λ_max",
             "x": "time",

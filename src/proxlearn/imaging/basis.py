@@ -33,7 +33,7 @@ class Band:
 class Basis(Operator):
     """An orthogonal basis: `forward` gives the coefficients of pictures, `adjoint` the pictures.
 
-    A basis of one's own has `_scales`, `_analysis`, `_synthesis` and `_like`.
+    A subclass defines `_scales`, `_analysis`, `_synthesis` and `_like`.
     """
 
     grid: Grid
@@ -65,7 +65,7 @@ class Basis(Operator):
 
     @cached_property
     def bands(self) -> tuple[Band, ...]:
-        """The bands in the order of the coefficients, coarse to fine; of each copy in turn."""
+        """The bands in the order of the coefficients: copy after copy, each from coarse to fine."""
         return tuple(Band(*band) for band in self._scales()) * self.copies
 
     @property
@@ -92,7 +92,7 @@ class Basis(Operator):
         return self._like(dtype, self.device if device is None else device)
 
     def by_scale(self, weights: Any) -> Tensor:
-        """Weights (n,) of one weight a scale, the coarsest averages first."""
+        """Weights (n,) from one weight for each scale, the coarsest averages first."""
         given = torch.as_tensor(weights, dtype=self.dtype, device=self.device)
         scales = sorted({band.scale for band in self.bands}, reverse=True)
         if given.shape != (len(scales),):

@@ -99,7 +99,10 @@ class Blur(Transform):
         return self.transfer.abs().square()
 
     def implicit_residual(self, w: Tensor, b: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor]:
-        """A A^T multiplies the Fourier transform by `power`; four transforms as in a gradient."""
+        """The closed form: A A^T multiplies the Fourier transform by `power`.
+
+        That takes four Fourier transforms, as many as a gradient.
+        """
         dims = axes(self.grid)
         pictures, data = (torch.fft.rfftn(on_grid(t, self.grid), dim=dims) for t in (w, b))
         gamma = gamma.reshape(-1, 1, *(1 for _ in self.grid))
@@ -204,9 +207,9 @@ def motion_kernel(length: float, degrees: float, dtype: Any = torch.float64) -> 
     Parameters
     ----------
     length : float
-        Of the movement, in pixels.
+        Length of the movement, in pixels.
     degrees : float
-        Its direction.
+        Direction of the movement; 0 is along the rows of the picture.
     dtype : torch.dtype
 
     Returns
@@ -237,7 +240,7 @@ def disk_kernel(radius: float, dtype: Any = torch.float64) -> Tensor:
     Parameters
     ----------
     radius : float
-        In pixels.
+        Radius of the disk, in pixels.
     dtype : torch.dtype
 
     Returns

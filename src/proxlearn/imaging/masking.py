@@ -16,7 +16,7 @@ class Mask(Transform):
     Parameters
     ----------
     mask : array (height, width), (length,), or with a leading batch axis
-        True or 1 where a pixel was seen. One or two axes are one mask, three are a batch of them.
+        True or 1 where a pixel was seen. An array with three axes is a batch of masks.
     dtype : torch.dtype
         The precision of the products.
     flat : bool

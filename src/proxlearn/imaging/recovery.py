@@ -172,6 +172,7 @@ def grid_of(A: Operator, basis: Any, shape: Any) -> Grid | None:
 
 
 def _basis(A: Operator, basis: Any, grid: Grid | None) -> Basis | None:
+    """The basis as an object, in the precision and on the device of A; None without one."""
     if basis is None:
         return None
     if isinstance(basis, Basis):
@@ -198,7 +199,7 @@ def _basis(A: Operator, basis: Any, grid: Grid | None) -> Basis | None:
 
 
 def targets_of(A: Operator, b: Any, grid: Grid | None) -> tuple[Tensor, bool]:
-    """b as rows (B, m), and whether it was one problem's."""
+    """b as rows (B, m), and whether it belongs to a single problem."""
     m = A.shape[0]
     values = b if is_tensor(b) else torch.as_tensor(to_numpy(_complex_or_real(b)))
     if values.is_complex():
@@ -223,7 +224,7 @@ def _complex_or_real(b: Any) -> Any:
 
 
 def _weights(A: Operator, weights: Any, basis: Basis | None) -> Tensor | None:
-    """Weights (B or 1, n) of one weight a scale or a coefficient."""
+    """Weights (B or 1, n) from one weight for each scale, or one for each coefficient."""
     if weights is None:
         return None
     w = as_tensor(to_array("weights", weights)).to(dtype=A.dtype, device=A.device)

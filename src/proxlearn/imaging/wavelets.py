@@ -224,7 +224,7 @@ def _piece(side: int, length: int) -> int:
 
 
 def _levels(grid: Grid, levels: int | None) -> int:
-    """The number of levels: as given if the sides allow it."""
+    """The number of levels, checked; by default as many as the sides allow, at most 4."""
     most = min((side & -side).bit_length() - 1 for side in grid)
     if levels is None:
         levels = min(most, 4)

@@ -56,6 +56,9 @@ class Composed(Operator):
     def entries(self) -> int:
         return sum(A.entries for A in self.operators)
 
+    def groups(self) -> tuple[int, ...]:
+        return self.operators[0].groups()
+
 
 class Product(Composed):
     """A_1 A_2 ... A_k: the last operator is applied first.
@@ -172,9 +175,6 @@ class Sum(Composed):
         first, *others = (A.adjoint(r) for A in self.operators)
         return sum(others, first)
 
-    def groups(self) -> tuple[int, ...]:
-        return self.operators[0].groups()
-
 
 class Stack(Composed):
     """The operators one below the other: several measurements of the same picture.
@@ -210,9 +210,6 @@ class Stack(Composed):
         parts = zip(self.operators, r.split(self.heights, -1), strict=True)
         first, *others = (A.adjoint(part) for A, part in parts)
         return sum(others, first)
-
-    def groups(self) -> tuple[int, ...]:
-        return self.operators[0].groups()
 
 
 class Adjoint(Composed):

@@ -35,6 +35,7 @@ def groups_of(groups: Any, n: int) -> tuple[npt.NDArray[np.int64], int]:
 
 
 def _of_numbers(groups: Any, n: int) -> tuple[npt.NDArray[np.int64], int]:
+    """Groups from a number for each coordinate."""
     numbers = to_numpy(to_array("groups", groups))
     if numbers.shape != (n,):
         raise InputError(
@@ -58,6 +59,7 @@ def _numbered(numbers: npt.NDArray[Any]) -> str:
 
 
 def _of_lists(groups: Any, n: int) -> tuple[npt.NDArray[np.int64], int]:
+    """Groups from a list of coordinates for each."""
     group_of = np.full(n, -1, dtype=np.int64)
     for g, given in enumerate(groups):
         if np.size(to_numpy(given)) == 0:

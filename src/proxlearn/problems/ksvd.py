@@ -54,12 +54,13 @@ def ksvd(signals: Tensor, atoms: int, sparsity: int, rounds: int = 20, seed: int
         D, X = _replaced(Y, D, X, sparsity)
         R = Y - X @ D.T
         for k in random.permutation(atoms):
-            _update(Y, D, X, R, k)
+            _update(D, X, R, k)
         errors.append(float(np.sqrt(np.square(Y - X @ D.T).mean())))
     return Dictionary(torch.from_numpy(D), torch.from_numpy(X), tuple(errors))
 
 
 def _checked(signals: Tensor, atoms: int, sparsity: int, rounds: int) -> Array:
+    """The signals as an array; refuses arguments that do not fit them."""
     if signals.ndim != 2 or not bool(signals.isfinite().all()):
         raise InputError(f"signals have shape {tuple(signals.shape)}; expected finite (N, d)")
     if not 1 <= sparsity <= min(atoms, signals.shape[1]):
@@ -112,8 +113,8 @@ def _replaced(Y: Array, D: Array, X: Array, sparsity: int) -> tuple[Array, Array
     return (D_new, X_new) if lower else (D, X)
 
 
-def _update(Y: Array, D: Array, X: Array, R: Array, k: int) -> None:
-    """Atom k and its coefficients, in place; R = Y - X D^T is kept."""
+def _update(D: Array, X: Array, R: Array, k: int) -> None:
+    """Update atom k, its coefficients and R = Y - X D^T in place."""
     users = np.flatnonzero(X[:, k])
     if not len(users):
         worst = R[np.square(R).sum(1).argmax()]

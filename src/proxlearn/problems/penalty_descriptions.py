@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from proxlearn.core.penalty_kinds import Groups, Simplex
+from proxlearn.core.single import of_problem
 from proxlearn.problems.arrays import to_numpy
 
 if TYPE_CHECKING:
-    from proxlearn.core.penalty_kinds import Groups
     from proxlearn.problems.penalties import Penalty
 
 
@@ -44,11 +45,8 @@ class Separable:
     @property
     def batch(self) -> int:
         """Number of instances, 1 where all instances of a problem share the penalty."""
-        counts = [1]
-        for part in (self.lam, self.lam2, self.weights, self.lower, self.upper):
-            if part is not None:
-                counts.append(len(part))
-        return max(counts)
+        parts = (self.lam, self.lam2, self.weights, self.lower, self.upper)
+        return max([1, *[len(part) for part in parts if part is not None]])
 
     @property
     def per_instance(self) -> dict[str, Any]:
@@ -112,14 +110,14 @@ class Separable:
         """Which coordinates of instance i are not penalised, (n,)."""
         if self.weights is None:
             return np.zeros(n, dtype=bool)
-        return np.asarray(_row(_double(self.weights), i) == 0)
+        return np.asarray(of_problem(_double(self.weights), i) == 0)
 
     def lam_max(self, c: npt.NDArray[np.float64], i: int) -> float:
         """The smallest lam for which 0 is optimal in instance i, where -df/dx at 0 is c (n,)."""
         sizes = np.abs(c) if self.lower is None else c
         if self.weights is None:
             return float(np.max(sizes, initial=0.0))
-        w = _row(_double(self.weights), i)
+        w = of_problem(_double(self.weights), i)
         return float(np.max(sizes[w > 0] / w[w > 0], initial=0.0))
 
     def term(self) -> "Penalty":
@@ -129,10 +127,8 @@ class Separable:
 
         if self.lam is None:
             return NonNegative()
-        lam, weights = (
-            as_tensor(self.lam),
-            None if self.weights is None else as_tensor(self.weights),
-        )
+        lam = as_tensor(self.lam)
+        weights = None if self.weights is None else as_tensor(self.weights)
         lam2 = None if self.lam2 is None else as_tensor(self.lam2)
         if self.lower is not None:
             return NonNegativeElasticNet(lam, 0 * lam if lam2 is None else lam2, weights)
@@ -186,10 +182,8 @@ class Grouped:
         return replace(self, tasks=tasks) if rows and self.l1_ratio is None else None
 
     @cached_property
-    def layout(self) -> "Groups":
+    def layout(self) -> Groups:
         """The groups as the core takes them."""
-        from proxlearn.core.penalty_kinds import Groups
-
         return Groups(np.ascontiguousarray(to_numpy(self.groups), dtype=np.intp), self.tasks)
 
     def numbers(self, n: int) -> dict[str, Any]:
@@ -213,9 +207,9 @@ class Grouped:
     def free(self, n: int, i: int) -> npt.NDArray[np.bool_]:
         """Which coordinates of instance i are not penalised, (n,)."""
         numbers = self.at_one().numbers(n)
-        level, l1 = _row(numbers["level"], i), numbers.get("l1")
+        level, l1 = of_problem(numbers["level"], i), numbers.get("l1")
         free = level[self.layout.group_of] == 0
-        return np.asarray(free if l1 is None else free & (_row(l1, i) == 0))
+        return np.asarray(free if l1 is None else free & (of_problem(l1, i) == 0))
 
     def lam_max(self, c: npt.NDArray[np.float64], i: int) -> float:
         """The smallest lam for which 0 is optimal in instance i, where -df/dx at 0 is c (n,)."""
@@ -229,8 +223,12 @@ class Grouped:
     def largest_scale(self, c: npt.NDArray[np.float64], i: int) -> float:
         """The largest s for which r* is finite at s c (n,) in instance i; infinite where c is 0."""
         numbers = self.numbers(len(c))
-        level = np.ascontiguousarray(_row(numbers["level"], i))
-        l1 = np.ascontiguousarray(_row(numbers["l1"], i)) if "l1" in numbers else np.zeros(len(c))
+        level = np.ascontiguousarray(of_problem(numbers["level"], i))
+        l1 = (
+            np.ascontiguousarray(of_problem(numbers["l1"], i))
+            if "l1" in numbers
+            else np.zeros(len(c))
+        )
         return float(
             self.layout.compiled(len(c), (l1, level)).largest_scale(np.ascontiguousarray(c))
         )
@@ -280,8 +278,6 @@ class OnSimplex:
 
     def numbers(self, n: int) -> dict[str, Any]:
         """What the core's `describe` takes for n coordinates."""
-        from proxlearn.core.penalty_kinds import Simplex
-
         return {"level": _double(self.radius)[:, None], "simplex": Simplex(self.at_most)}
 
     def for_tasks(self, tasks: int) -> None:
@@ -311,8 +307,3 @@ class OnSimplex:
 def _double(value: Any) -> npt.NDArray[np.float64]:
     """In float64, in C order."""
     return np.ascontiguousarray(to_numpy(value), dtype=np.float64)
-
-
-def _row(rows: Any, i: int) -> Any:
-    """The row of instance i of (1 or B, ...)."""
-    return rows[i if len(rows) > 1 else 0]

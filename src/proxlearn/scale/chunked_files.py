@@ -150,6 +150,7 @@ class Batches:
         return outcome
 
     def _group(self, client: Any, advise: Callable[[str], None]) -> ResultGroup:
+        """The group of results, with the size of its chunks."""
         source = self.source
         rows = source.headers["A"].shape[-2]
         size = Size(source.entries, rows, source.width, "A" in source.own)

@@ -220,6 +220,7 @@ def _connection(client: Any) -> Iterator[None]:
 
 
 def _result(client: Any, future: Any, result: Any) -> Any:
+    """The result of a task that ended, or why there is none; raises its error."""
     from distributed import CancelledError, KilledWorker
 
     if future.status == "finished":

@@ -177,6 +177,7 @@ def _solve_arrays(
     workers: int | None,
     client: Any,
 ) -> Batch:
+    """Solve arrays in memory, or let Dask solve them later."""
     settings.check()
     problems = Problems.of(settings, A, b, options)
     threads = processors(workers) if client is None else sum(client.nthreads().values())
@@ -218,6 +219,7 @@ def _solve_group(
     out: Any,
     sparse: bool,
 ) -> Any:
+    """Solve the problems in a zarr group or a file, with results in another group."""
     import zarr
 
     from proxlearn.scale.chunked_files import Batches

@@ -26,8 +26,8 @@ PREFIX = ".unfinished-"
 """Names of files that a writer has not finished."""
 
 LEVEL = -5
-"""How hard Zstandard tries: x of 12 MB with a fifth of non-zeros takes 9 ms and 3.3 MB, against
-20 ms and 2.7 MB with level 1 (2026-11, one core)."""
+"""Compression level of Zstandard. x of 12 MB with a fifth of non-zeros takes 9 ms and 3.3 MB with
+it, and 20 ms and 2.7 MB with level 1 (2026-11, one core)."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class ResultGroup:
 
     @property
     def fields(self) -> dict[str, Field]:
-        """The arrays. A sparse x is three: in row k the non-zeros of all problems of chunk k."""
+        """The arrays. A sparse x is three arrays, whose row k has the non-zeros of chunk k."""
         one, each = (self.count,), (self.chunk,)
         numbers = {
             name: Field(one, each, dtype, np.nan if dtype == "float64" else -1)
@@ -104,7 +104,7 @@ class ResultGroup:
         return {**x, **numbers}
 
     def begin(self, record: dict[str, Any]) -> None:
-        """Make the group, or compare what it is for with the record of the one that is there."""
+        """Make the group, or check that the existing one was made with the same record."""
         target = Path(self.path)
         if not (target / "zarr.json").exists():
             self._create(target, record)
@@ -142,7 +142,7 @@ class ResultGroup:
             shutil.rmtree(temporary, ignore_errors=True)
 
     def write(self, place: int, results: Results) -> None:
-        """Write a chunk; OSError where the disk does not take it."""
+        """Write a chunk; raises OSError where that fails."""
         stored = self._to_sparse(results) if self.sparse else results
         for name, item in self.fields.items():
             _replace(self._file(name, place), _encoded(item, stored[name]))
@@ -159,6 +159,7 @@ class ResultGroup:
         return stored
 
     def _rows(self, name: str, place: int) -> int:
+        """The number of rows of an array that hold a chunk."""
         start, stop = self.bounds(place)
         return 1 if name in ("x_data", "x_indices") else stop - start
 
@@ -175,7 +176,7 @@ class ResultGroup:
         return {"x_data": data, "x_indices": indices, "x_counts": np.diff(x.indptr), **rest}
 
     def finish(self, record: dict[str, Any], summary: dict[str, Any]) -> None:
-        """Say in the attributes that all is there, and remove what killed writers left."""
+        """Mark the group as complete, and remove unfinished files of processes that were killed."""
         attributes = {"proxlearn": record, **summary, "complete": True}
         metadata = {"attributes": attributes, "zarr_format": 3, "node_type": "group"}
         with replacing(Path(self.path) / "zarr.json") as temporary:
@@ -226,7 +227,7 @@ def _replace(path: Path, content: bytes) -> None:
         try:
             os.replace(temporary, path)
         except FileNotFoundError:
-            if not path.exists():  # else another run has finished the chunk
+            if not path.exists():  # otherwise another run has finished the chunk
                 raise
     finally:
         with suppress(OSError):
@@ -248,6 +249,7 @@ def read_attributes(path: Path) -> dict[str, Any]:
 
 
 def _difference(path: Path, found: Any, record: dict[str, Any]) -> str:
+    """Why a run cannot go on with an output, in one line."""
     if not isinstance(found, dict):
         return f"output {shown(path)} is not a result of solve-batch; choose another name"
     differ = [

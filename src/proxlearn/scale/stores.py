@@ -142,6 +142,7 @@ class NpzStore:
         return array if stop is None else array[start:stop]
 
     def _read_at(self, offset: int, name: str, start: int, stop: int | None) -> Array:
+        """Entries of an array that is stored as it is, read from its place in the file."""
         header = self.headers[name]
         shape = header.shape if stop is None else (stop - start, *header.shape[1:])
         entry = math.prod(header.shape[1:]) * header.dtype.itemsize
@@ -180,6 +181,7 @@ def open_npz(path: Path) -> NpzStore:
 
 
 def _kind(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo | None) -> str | None:
+    """The word in the array `kind`; None where there is none."""
     if member is None:
         return None
     if member.file_size > 4096:

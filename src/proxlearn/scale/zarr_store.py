@@ -90,6 +90,7 @@ def open_zarr(path: Path) -> ZarrStore:
 
 
 def _header(path: Path, name: str, array: Any) -> Header:
+    """Shape and type of an array, whose codecs and chunks are checked."""
     if array.dtype.kind not in "fiub":
         raise InputError(f"{path}: {name} has dtype {array.dtype}; expected real numbers")
     for codec in _codecs(array.metadata.to_dict()):
@@ -125,6 +126,7 @@ def _outer(array: Any) -> tuple[int, ...]:
 
 
 def _content(path: Path, arrays: dict[str, Any]) -> str:
+    """A digest of the arrays; refuses arrays that lack chunks."""
     digest = hashlib.sha256()
     try:
         for name, array in arrays.items():

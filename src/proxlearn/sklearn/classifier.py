@@ -33,10 +33,6 @@ class LinearClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         Coefficients, in the precision of X.
     intercept_ : array (1,) or (classes,)
         The constant c.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : array (n,)
-        Their names, where all are strings.
     """
 
     coef_: Any
@@ -86,7 +82,7 @@ class LinearClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             made = self.predict(X)
             if made.shape == y.shape:
                 return float((made == y).mean())
-        # With all of scikit-learn's checks, which take a third of a search over small data.
+        # Everything else has scikit-learn's checks: a third of the time of a search on small data.
         return float(super().score(X, y, sample_weight))
 
     def sparsify(self) -> Any:
@@ -101,11 +97,6 @@ class LinearClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         if scipy.sparse.issparse(self.coef_):
             self.coef_ = self.coef_.toarray()
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 @estimator
@@ -185,7 +176,7 @@ def _numbered(y: Any) -> tuple[Any, Any]:
 
 
 def _are_whole(y: Any) -> bool:
-    """Whether y holds whole numbers, which scikit-learn accepts as classes after a longer look."""
+    """Whether y holds whole numbers: valid labels, which scikit-learn takes longer to find out."""
     return y.dtype.kind in "biu" or (y.dtype.kind == "f" and bool((y == np.floor(y)).all()))
 
 

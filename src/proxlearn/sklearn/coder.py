@@ -52,7 +52,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     transform_n_nonzero_coefs : int
         Number of non-zeros of a code of "omp" and "lars"; a tenth of the columns by default.
     split_sign : bool
-        Whether a code is followed by its negative part, and has only its positive one itself.
+        Whether a code is split into its positive part and, after it, its negative part.
     n_components : int
         Number of atoms that `fit` learns; by default as many as X has columns, or non-zero rows.
     n_nonzero : int
@@ -72,10 +72,6 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     ----------
     components_ : array (components, n)
         The dictionary.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : array (n,)
-        Their names, where all are strings.
 
     Examples
     --------
@@ -201,12 +197,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0]) * (2 if self.split_sign else 1)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     def _learned(self, X: Array) -> Array:
+        """A dictionary (components, n) that K-SVD learns from the signals."""
         import torch
 
         from proxlearn.problems.ksvd import ksvd

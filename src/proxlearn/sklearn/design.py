@@ -19,8 +19,9 @@ class Design:
         self.n = A.shape[1]
         self.A, self.s, self.intercept = A, s, intercept
         self.sparse, self.width = scipy.sparse.issparse(A), self.n + intercept
-        self.AT = self.A.T  # a new object each time, for a sparse matrix
-        self.kept: dict[str, Any] = {}
+        self.AT = self.A.T  # kept, since a sparse matrix makes a new object each time
+        self.squared: Any = None
+        self.kept: dict[str, Array] = {}
         self.passes = 0
 
     @property
@@ -29,8 +30,7 @@ class Design:
         if "mean" not in self.kept:
             mean = (self.s / self.s.sum()) @ self.A if self.intercept else np.zeros(self.n)
             self.kept["mean"] = np.asarray(mean).ravel()
-        found: Array = self.kept["mean"]
-        return found
+        return self.kept["mean"]
 
     def predict(self, P: Array) -> Array:
         """Z (R, m) of points (R, width)."""
@@ -65,12 +65,12 @@ class Design:
 
     def diagonal(self, D: Array) -> Array:
         """Sums of D_ri a_ij^2, (R, width)."""
-        if "squares" not in self.kept:
-            if self.sparse:
-                self.kept["squares"] = self.A.multiply(self.A).tocsc()
-            else:
-                self.kept["squares"] = np.square(self.A - self.mean)
-        found = np.asarray((self.kept["squares"].T @ D.T).T)
+        if self.squared is None:
+            dense = not self.sparse
+            self.squared = (
+                np.square(self.A - self.mean) if dense else self.A.multiply(self.A).tocsc()
+            )
+        found = np.asarray((self.squared.T @ D.T).T)
         if not self.intercept:
             return found
         sums = D.sum(1)[:, None]
@@ -87,11 +87,12 @@ class Design:
         elif self.sparse:
             A = self.A
             inner = self.s @ type(A)((np.square(A.data), A.indices, A.indptr), A.shape)
-        elif self.s.min() == self.s.max() and self.A.flags.f_contiguous:  # a fifth of the time
+        elif self.s.min() == self.s.max() and self.A.flags.f_contiguous:
+            # This takes a fifth of the time of the general sum below.
             inner = self.s[0] * np.matmul(self.AT[:, None, :], self.AT[:, :, None]).ravel()
         else:
             inner = np.einsum("ij,ij,i->j", self.A, self.A, self.s)
-        inner = np.maximum(inner - self.mean**2 * total, 1e-8 * inner)  # for rounding
+        inner = np.maximum(inner - self.mean**2 * total, 1e-8 * inner)  # rounding may make it <= 0
         return np.append(inner, total) if self.intercept else inner
 
     def gram(self, rows: Any, d: Array) -> Array:

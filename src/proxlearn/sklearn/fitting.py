@@ -34,6 +34,9 @@ COMPRESSED = (
 )  # fmt: skip
 """The sparse matrices whose predictions need no conversion."""
 
+SWITCHES = ("fit_intercept", "positive", "warm_start")
+"""Parameters that are True or False; an estimator has some of them."""
+
 SMALLEST_AIM = 1e-12
 """The smallest relative gap that is aimed at where `tol` is larger; rounding hides smaller ones."""
 
@@ -42,6 +45,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     """An estimator that remembers the names of its class's parameters, which `clone` asks for.
 
     Its methods answer in the library of X, where scikit-learn's `array_api_dispatch` says so.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : array (n,)
+        Their names, where all are strings.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -52,7 +62,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.array_api_support = True
+        tags.array_api_support = tags.input_tags.sparse = True
         return tags
 
     @classmethod
@@ -69,7 +79,7 @@ def limits_of(estimator: Any, penalised: bool = True) -> Limits:
 
 
 def aim(tol: float) -> float:
-    """The gap that a solve aims at: a gap above it and below `tol` is solved as well.
+    """The relative gap that a solve aims at; one that is larger but at most `tol` is accepted.
 
     The last steps are Newton steps, so that the smaller gap costs at most one pass more (nothing
     measurable on the data of benchmarks/estimators.py, November 2026), and coefficients agree with
@@ -131,21 +141,22 @@ def require_at_least(low: float, strict: bool = False, **numbers_: Any) -> None:
 
 
 def require_common(estimator: Any, least: int) -> None:
-    """Check what nearly all estimators have: `tol`, `max_iter` >= `least`, True or False."""
+    """Check the parameters of nearly all estimators: `tol`, `max_iter` >= `least`, switches."""
     require_at_least(0, tol=estimator.tol)
     require_at_least(least, max_iter=estimator.max_iter)
     if not isinstance(estimator.max_iter, numbers.Integral):
         raise InputError(f"max_iter is {estimator.max_iter!r}; expected a whole number")
     if int(estimator.max_iter) > MOST_ITERATIONS:
         raise InputError(f"max_iter is {estimator.max_iter}; expected at most {MOST_ITERATIONS}")
-    for name in ("fit_intercept", "positive", "warm_start"):
-        value = getattr(estimator, name, False)
+    own = estimator._get_param_names()
+    for name in SWITCHES:
+        value = getattr(estimator, name) if name in own else False
         if not isinstance(value, bool | np.bool_):
             raise InputError(f"{name} is {value!r}; expected True or False")
 
 
 def ratios_of(name: str, values: Any) -> Array:
-    """Some numbers from 0 to 1, as an array."""
+    """One or several numbers from 0 to 1, as an array."""
     ratios: Array = np.atleast_1d(np.asarray(values, dtype=np.float64))
     if ratios.ndim != 1 or not len(ratios):
         raise InputError(f"{name} is {values!r}; expected a number from 0 to 1, or some")
@@ -162,7 +173,10 @@ def require_ratio(**ratios: Any) -> None:
 
 
 def sample_weights(sample_weight: Any, samples: int) -> Array | None:
-    """Validated weights of the samples, (m,), of which a number is all; None where all are 1."""
+    """Validated weights of the samples, (m,); None where all are 1.
+
+    A single number is the weight of every sample.
+    """
     if sample_weight is None:
         return None
     w: Array = np.asarray(sample_weight, dtype=np.float64)
@@ -229,6 +243,14 @@ def are_numbers(y: Any) -> bool:
 def writable(array: Any) -> Any:
     """The array, or a copy if it is read-only, as joblib makes them: the core rejects those."""
     return array if array.flags.writeable else array.copy()
+
+
+def last_point(estimator: Any, features: int) -> Array | None:
+    """Coefficients and intercept of the last fit, (n + 1,), where `warm_start` asks for them."""
+    if not estimator.warm_start or not hasattr(estimator, "coef_"):
+        return None
+    fits = len(estimator.coef_) == features
+    return np.append(estimator.coef_, estimator.intercept_) if fits else None
 
 
 def thread_count(n_jobs: Any) -> int:

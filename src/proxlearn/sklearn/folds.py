@@ -55,7 +55,7 @@ def path_predictions(X: Any, coefs: Array, constants: Array, test: Indices) -> A
     coefs = coefs.T
     support = np.flatnonzero(coefs.any(axis=1))
     if 2 * len(support) < len(coefs):
-        # Fewer columns than X has: those with a non-zero coefficient for some value.
+        # Only columns whose coefficient is not 0 for some of the K values are multiplied.
         held_out = X[test][:, support] if len(test) < len(support) else X[:, support][test]
         coefs = coefs[support]
     else:

@@ -6,7 +6,7 @@ import numpy as np
 
 from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import Array
-from proxlearn.sklearn.group_penalty import group_weights, groups_of, smallest_strength
+from proxlearn.sklearn.group_penalty import group_weights, groups_of, largest_alpha_of_groups
 from proxlearn.sklearn.regression_path import correlations
 from proxlearn.sklearn.regressor_cv import RegressorCV
 from proxlearn.sklearn.shared_parameters import GroupPenalty, L1Ratios
@@ -21,7 +21,9 @@ class GroupCV(GroupPenalty, RegressorCV):
     def _largest_alpha(self, X: Any, y: Array, w: Array | None, ratio: float) -> float:
         groups = groups_of(self.groups, X.shape[1])
         weights = group_weights(self.weights, groups)
-        return smallest_strength(correlations(X, y, w, self.fit_intercept), groups, weights, ratio)
+        return largest_alpha_of_groups(
+            correlations(X, y, w, self.fit_intercept), groups, weights, ratio
+        )
 
 
 @estimator

@@ -10,9 +10,9 @@ from proxlearn.sklearn.group_penalty import (
     group_penalty,
     group_weights,
     groups_of,
-    smallest_strength,
+    largest_alpha_of_groups,
 )
-from proxlearn.sklearn.regression_path import correlations, falling, falling_grid, path_results
+from proxlearn.sklearn.regression_path import correlations, falling_grid, path_results, solve_path
 
 
 def group_path(
@@ -86,8 +86,8 @@ def group_path(
     w = None if w is None else w * (m / w.sum())
     held = groups_of(groups, n)
     own = group_weights(weights, held)
-    top = partial(smallest_strength, correlations(X, y, w, False), held, own, l1_ratio)
+    top = partial(largest_alpha_of_groups, correlations(X, y, w, False), held, own, l1_ratio)
     grid = falling_grid(alphas, eps, top)
     penalty = group_penalty(held, own, l1_ratio)
-    answers = falling(X, y, penalty, grid, coef_init, w, tol, max_iter)
+    answers = solve_path(X, y, penalty, grid, coef_init, w, tol, max_iter)
     return path_results(answers, grid, m, return_n_iter)

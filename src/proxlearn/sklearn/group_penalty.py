@@ -34,6 +34,7 @@ def groups_of(groups: Any, features: int) -> Groups:
 
 
 def _of_lists(lists: list[Any], features: int) -> Groups:
+    """The groups of lists of columns, each column in exactly one."""
     columns = np.concatenate(lists)
     if columns.dtype.kind not in "iu" or sorted(columns.tolist()) != list(range(features)):
         raise InputError(
@@ -66,11 +67,11 @@ def group_penalty(groups: Groups, weights: Array, ratio: float) -> Penalty:
     return {"l1": ratio, "level": (1.0 - ratio) * weights, "groups": groups}
 
 
-def smallest_strength(c: Array, groups: Groups, weights: Array, ratio: float) -> float:
+def largest_alpha_of_groups(c: Array, groups: Groups, weights: Array, ratio: float) -> float:
     """The smallest alpha for which x = 0 is optimal, where c (n,) are correlations at 0.
 
     x = 0 is optimal where ``|soft(c_g, alpha ratio)| <= alpha (1 - ratio) weights_g`` for all
-    groups. The left side falls and the right side grows with alpha: bisection.
+    groups. The left side falls and the right side grows with alpha, so that bisection finds it.
     """
 
     def is_enough(alpha: float) -> bool:

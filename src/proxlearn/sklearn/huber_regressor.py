@@ -8,6 +8,7 @@ from proxlearn.core.glm import STATUSES, Answer, describe, solve_glm
 from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import (
     Array,
+    last_point,
     limits_of,
     require_at_least,
     warn,
@@ -15,7 +16,7 @@ from proxlearn.sklearn.fitting import (
     writable,
 )
 from proxlearn.sklearn.huber_start import joint_start
-from proxlearn.sklearn.regressor import Regressor, is_full, times
+from proxlearn.sklearn.regressor import Regressor, penalises_all, times
 from proxlearn.sklearn.shared_parameters import L1Ratio, SeparablePenalty
 
 MOST_SCALES = 100
@@ -97,7 +98,7 @@ class HuberRegressor(L1Ratio, SeparablePenalty, Regressor):
         X = X.astype(np.float64, copy=False)
         y = writable(np.asarray(y, dtype=np.float64))
         s = np.ones(X.shape[0]) if w is None else w
-        start = self._start_point(X.shape[1])
+        start = last_point(self, X.shape[1])
         scale = self.scale_ if start is not None else self._first_scale(y, s)
         if start is None and self._ratio() == 0 and not self.positive:
             start, scale = self._joint_start(X, y, s, scale)
@@ -114,12 +115,6 @@ class HuberRegressor(L1Ratio, SeparablePenalty, Regressor):
             warn_of_gap(STATUSES[answer.status[0]], self.dual_gap_ / objective, self.tol)
         elif not search.done:
             warn(f"The scale did not converge in {MOST_SCALES} fits; scale the features or y.")
-
-    def _start_point(self, features: int) -> Array | None:
-        """Coefficients and intercept of the last fit, where they are asked for."""
-        if not self.warm_start or not hasattr(self, "scale_"):
-            return None
-        return np.append(self.coef_, self.intercept_) if len(self.coef_) == features else None
 
     def _first_scale(self, y: Array, s: Array) -> float:
         """A scale to begin with: the median distance of y from its median, or from 0."""
@@ -152,7 +147,7 @@ class HuberRegressor(L1Ratio, SeparablePenalty, Regressor):
                 X, y, "huber", options={"delta": self.epsilon * search.scale}, sample_weight=s,
                 **times(search.scale, penalty), intercept=bool(self.fit_intercept),
             )  # fmt: skip
-            answer = solve_glm(glm, start, limits_of(self, is_full(penalty)))
+            answer = solve_glm(glm, start, limits_of(self, penalises_all(penalty)))
             start = np.append(answer.x[0], answer.intercept[0])
             left = y - np.asarray(X @ answer.x[0]).ravel() - answer.intercept[0]
             if search.ends(_scale_of(left, s, self.epsilon)):
@@ -160,12 +155,13 @@ class HuberRegressor(L1Ratio, SeparablePenalty, Regressor):
 
 
 class ScaleSearch:
-    """The scale that is the best one for the coefficients that are the best ones for it.
+    """Search for the scale at which the objective, minimised over the coefficients, is smallest.
 
-    The minimum over the coefficients is a convex function of the scale, and it falls at a scale
-    that is too small for its coefficients. So such a scale lies below the solution, and one that is
-    too large above it. The next scale is that of the secant method for the logarithm of their
-    ratio, which takes a third of the fits that alternating takes, or less.
+    A fit at a scale gives coefficients, and these have a best scale of their own. The minimum over
+    the coefficients is a convex function of the scale, so that the solution lies above the scale
+    of a fit whose best scale is larger, and below it otherwise. The secant method looks for the
+    scale where the logarithm of the ratio of the two is 0. It takes at most a third of the fits of
+    an alternation, in which the best scale of a fit is the scale of the next.
     """
 
     def __init__(self, scale: float, least: float):
@@ -174,11 +170,11 @@ class ScaleSearch:
         self.low, self.high = -np.inf, np.inf
         self.last: tuple[float, float] | None = None
 
-    def ends(self, better: float) -> bool:
-        """Take what is best for the coefficients that are best for the scale; choose the next."""
+    def ends(self, best: float) -> bool:
+        """Whether the search ends, given the best scale of this fit; else choose the next one."""
         self.count += 1
         place, floor = float(np.log(self.scale)), float(np.log(self.least))
-        off = float(np.log(max(better, self.least))) - place
+        off = float(np.log(max(best, self.least))) - place
         self.low, self.high = (place, self.high) if off > 0 else (self.low, place)
         self.done = min(abs(off), self.high - self.low) <= SCALE_TOLERANCE
         if self.done or self.count >= MOST_SCALES:

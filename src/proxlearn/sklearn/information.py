@@ -4,7 +4,6 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from scipy.special import gammaln
 
 from proxlearn.core.glm import describe
@@ -18,7 +17,8 @@ from proxlearn.sklearn.fitting import (
     writable,
 )
 from proxlearn.sklearn.folds import of_fold
-from proxlearn.sklearn.regressor import LeastSquaresRegressor, is_full
+from proxlearn.sklearn.regression_path import least_squares_residual
+from proxlearn.sklearn.regressor import LeastSquaresRegressor, penalises_all
 from proxlearn.sklearn.ridge import path
 from proxlearn.sklearn.shared_parameters import AlphaGrid, SeparablePenalty
 
@@ -51,8 +51,6 @@ class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
     ----------
     alpha_ : float
         The chosen alpha.
-    alphas_ : array (K,)
-        The values of alpha, largest first.
     criterion_ : array (K,)
         The criterion for each alpha.
     coefs_path_ : array (n, K)
@@ -92,7 +90,7 @@ class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
         penalty = self._penalty(X.shape[1], 1.0)
         intercept = bool(self.fit_intercept)
         glm = describe(X, y, "squares", **penalty, sample_weight=s, intercept=intercept)
-        limits = limits_of(self, is_full(penalty) and bool(self.alphas_.all()))
+        limits = limits_of(self, penalises_all(penalty) and bool(self.alphas_.all()))
         answers = path(glm, m * self.alphas_, limits)
         warn_unless_solved(answers, self.tol)
         coefs, constants = of_fold(answers, 0)
@@ -118,7 +116,7 @@ class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
         self.criterion_: Array = value
 
     def _variance(self, X: Any, y: Array, s: Array) -> float:
-        """The variance of the noise, that of ordinary least squares where none is given."""
+        """The variance of the noise; where none is given, that of ordinary least squares."""
         if self.noise_variance is not None:
             require_at_least(0, strict=True, noise_variance=self.noise_variance)
             return float(self.noise_variance)
@@ -128,11 +126,7 @@ class LassoIC(SeparablePenalty, AlphaGrid, LeastSquaresRegressor):
                 f"X has {m:g} samples and {n} columns, which leaves nothing to estimate the "
                 "variance of the noise from; give noise_variance, or use LassoCV"
             )
-        columns = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X, dtype=np.float64)
-        if self.fit_intercept:
-            columns = np.column_stack([columns, np.ones(len(y))])
-        root = np.sqrt(s)
-        found = np.linalg.lstsq(root[:, None] * columns, root * y)[0]
-        left = float(np.square(y - columns @ found) @ s)
+        residual = least_squares_residual(X, y, s, self.fit_intercept)
+        left = float(np.square(residual) @ s)
         least = np.finfo(float).eps * max(float(np.square(y) @ s), np.finfo(float).tiny)
-        return max(left, float(least)) / (m - int(columns.shape[1]))
+        return float(max(left, least) / (m - n - int(self.fit_intercept)))

@@ -20,6 +20,7 @@ from proxlearn.sklearn.fitting import (
     warn_of_gap,
     warn_unless_solved,
 )
+from proxlearn.sklearn.multinomial import Multinomial
 from proxlearn.sklearn.regressor import feature_weights
 from proxlearn.sklearn.ridge import solve
 
@@ -94,11 +95,11 @@ class LogisticRegression(LogisticClassifier):
         -------
         self
         """
-        C, ratio = self._strength()
+        C, ratio = self._C_and_ratio()
         limits = logistic_limits(self, np.isfinite(C))
         X, numbers, self.classes_, w = labelled(self, X, y, sample_weight)
         if limits.max_iter == 0:
-            self._stay(X)
+            self._fit_nothing(X)
         else:
             self.n_iter_ = fit_all(self, X, numbers, w, C, ratio, self._start(X.shape[1]))
         return self
@@ -112,8 +113,8 @@ class LogisticRegression(LogisticClassifier):
             return None
         return np.column_stack([self.coef_, np.reshape(self.intercept_, (-1, 1))])
 
-    def _stay(self, X: Any) -> None:
-        """No iteration at all: coefficients of 0, or those of the last fit with `warm_start`."""
+    def _fit_nothing(self, X: Any) -> None:
+        """Fit without any iteration: coefficients of 0, or of the last fit with `warm_start`."""
         rows = 1 if len(self.classes_) == 2 else len(self.classes_)
         if not (self.warm_start and hasattr(self, "coef_")):
             self.coef_ = np.zeros((rows, X.shape[1]), dtype=X.dtype)
@@ -121,8 +122,8 @@ class LogisticRegression(LogisticClassifier):
         self.dual_gap_, self.n_iter_ = np.inf, np.zeros(1, dtype=np.int32)
         warn_of_gap("MAX_ITER", np.inf, self.tol)
 
-    def _strength(self) -> tuple[float, float]:
-        """C and the share of l1, whichever way they are spelled."""
+    def _C_and_ratio(self) -> tuple[float, float]:
+        """C and the share of l1, from `C` and `l1_ratio` or from the older `penalty`."""
         if self.penalty not in PENALTIES:
             raise unknown("penalty", self.penalty, PENALTIES[1:])
         require_at_least(0, strict=True, C=1.0 if np.inf == self.C else self.C)
@@ -154,14 +155,12 @@ class LogisticRegression(LogisticClassifier):
 def fit_all(
     model: Any, X: Any, numbers: Any, w: Array, C: float, ratio: float, start: Array | None = None
 ) -> Any:
-    """Set `coef_`, `intercept_` and `dual_gap_` of a model with `classes_`; numbers of iterations.
+    """Set `coef_`, `intercept_` and `dual_gap_` of a model; return its numbers of iterations.
 
-    `start` are coefficients (rows, n + 1) with the intercepts last.
+    `classes_` is set already. `start` are coefficients (rows, n + 1) with the intercepts last.
     """
     classes, weights = len(model.classes_), feature_weights(model.penalty_weights, X.shape[1])
     if classes > 2:
-        from proxlearn.sklearn.multinomial import Multinomial
-
         problem = Multinomial(
             X, numbers, classes, w, ratio, model.fit_intercept, model.positive, weights
         )

@@ -32,6 +32,7 @@ from proxlearn.sklearn.logistic_regression import (
     fit_all,
     logistic_limits,
 )
+from proxlearn.sklearn.multinomial import Multinomial
 from proxlearn.sklearn.regressor import feature_weights
 from proxlearn.sklearn.ridge import path
 from proxlearn.sklearn.routing import routed, router
@@ -40,7 +41,7 @@ Paths = tuple[Array, Array, npt.NDArray[np.int32]]
 """coefs (folds, Cs, rows, n + 1) with the intercept last, scores (folds, Cs), and iterations."""
 
 CERTAIN = -float(np.log(np.finfo(float).eps))
-"""The log-odds of a class that all samples of a fold have, beyond which float64 rounds to 1."""
+"""The log-odds of a class that all samples of a fold have: float64 rounds its probability to 1."""
 
 
 @estimator
@@ -193,7 +194,7 @@ class LogisticRegressionCV(LogisticClassifier):
         return router(self, self.cv, self._get_scorer())
 
     def _ratios(self) -> Array:
-        """The shares of l1, whichever way they are spelled."""
+        """The shares of l1, from `l1_ratios` or from the older `penalty`."""
         if self.penalty not in PENALTIES[:-1]:
             raise unknown("penalty", self.penalty, PENALTIES[1:-1])
         if self.penalty in ("l1", "l2"):
@@ -219,6 +220,7 @@ class LogisticRegressionCV(LogisticClassifier):
     def _binary_paths(
         self, X: Any, labels: Any, weights: Array, folds: list[Fold], scoring: Any, ratio: float
     ) -> Paths:
+        """Coefficients, scores and iterations of two classes: all folds in one path."""
         coefs = np.zeros((len(folds), len(self.Cs_), 1, X.shape[1] + 1))
         counts = np.zeros(coefs.shape[:2], dtype=np.int32)
         both = self._with_both_classes(labels, weights, coefs)
@@ -247,8 +249,7 @@ class LogisticRegressionCV(LogisticClassifier):
     def _multinomial_paths(
         self, X: Any, labels: Any, weights: Array, folds: list[Fold], scoring: Any, ratio: float
     ) -> Paths:
-        from proxlearn.sklearn.multinomial import Multinomial
-
+        """Coefficients, scores and iterations of more classes: one path for each fold."""
         C, n = len(self.classes_), X.shape[1]
         of_columns = feature_weights(self.penalty_weights, n)
         coefs = np.empty((len(folds), len(self.Cs_), C, n + 1))

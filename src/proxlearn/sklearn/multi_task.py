@@ -9,7 +9,7 @@ from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import Array, limits_of, warn_unless_solved
 from proxlearn.sklearn.multi_task_problem import Tasks
 from proxlearn.sklearn.regression_path import enet_path, lasso_path
-from proxlearn.sklearn.regressor import PenalisedRegressor, Penalty, Regressor, is_full
+from proxlearn.sklearn.regressor import PenalisedRegressor, Penalty, Regressor, penalises_all
 from proxlearn.sklearn.shared_parameters import Ignored, L1Ratio
 
 
@@ -45,7 +45,7 @@ class MultiTask(Ignored, Regressor):
         s = np.ones(X.shape[0]) if w is None else w
         total, shape = float(s.sum()), (y.shape[1], X.shape[1])
         tasks = Tasks(X, y, s, bool(self.fit_intercept))
-        limits = limits_of(self, is_full(penalty))
+        limits = limits_of(self, penalises_all(penalty))
         start = self._start(X, None)
         start = None if np.shape(start) != shape else start
         level, l2 = total * penalty["level"], total * penalty["l2"]

@@ -22,7 +22,7 @@ class Multinomial:
     fit_intercept: bool
     positive: bool = False
     weights: Any = 1.0
-    """Those of the columns in the penalty."""
+    """Weights of the columns in the penalty."""
 
     def fit(self, C: float, tol: float, max_iter: int, start: Array | None = None) -> Answer:
         """The answer for C, from coefficients (classes, n + 1) with intercepts, or from 0."""
@@ -44,8 +44,8 @@ class Multinomial:
         warn_unless_solved(answer, tol)
         if np.isfinite(C) or self.positive:
             return answer
-        # What is added to the coefficients of all classes changes nothing without a penalty: as in
-        # scikit-learn their means are 0.
+        # Without a penalty a vector may be added to the coefficients of all classes, which changes
+        # nothing. As in scikit-learn it is chosen so that their means are 0.
         coef = answer.x.reshape(1, self.classes, -1)
         return replace(answer, x=(coef - coef.mean(axis=1, keepdims=True)).reshape(1, -1))
 

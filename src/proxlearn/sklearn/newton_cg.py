@@ -3,8 +3,8 @@
     minimise over W, c    loss(W A^T + c) + l2/2 |W|^2
 
 Well-conditioned problems are solved by L-BFGS. Where that is slow, directions of Newton's method
-solve H d = -g to a part of the remaining error. The preconditioner is the diagonal of the Hessian,
-and where that takes many steps and A is dense, the Hessian of an earlier point, class by class. The
+solve H d = -g approximately. The preconditioner is the diagonal of the Hessian. Where that takes
+many steps and A is dense, it is the Hessian at an earlier point, a block for each class. The
 constants c are minimised after each step, so that the dual point is feasible and each gradient is a
 certificate, too.
 """
@@ -26,7 +26,7 @@ from proxlearn.sklearn.smooth_losses import Loss, State
 EPS = float(np.finfo(float).eps)
 
 MOST_FACTORED = 4e7
-"""Numbers in the factors of all classes, above which the diagonal is the preconditioner."""
+"""Entries in the blocks of all classes above which the diagonal is the preconditioner."""
 
 MOST_CG = 500
 """Steps of conjugate gradients in one direction."""
@@ -34,7 +34,7 @@ MOST_CG = 500
 REFRESH = 20
 """Steps of conjugate gradients after which the preconditioner is computed again.
 
-That takes as long as about 15 steps with 10 classes of 61 columns, and 30 with 300 columns.
+Computing it takes as long as about 15 steps with 10 classes of 61 columns, 30 with 300 columns.
 """
 
 FIRST_SETTLED = 1e-3
@@ -89,7 +89,7 @@ class Ridge:
         self.quasi_newton = QuasiNewton(design, loss, rows)
 
     def inward(self, start: Array, n: int, reduced: Reduction | None) -> Array:
-        """The point of n coefficients for each row, which constants may follow."""
+        """The point of a start: n coefficients for each row, and then the constants, if any."""
         size, R = n * self.rows, self.rows
         W = np.array(start[:size], dtype=np.float64).reshape(R, n)
         constants = start[size:] if len(start) > size else np.zeros(R)
@@ -225,7 +225,10 @@ class Ridge:
         self, state: State, right: Array, ridge: Array, part: float,
         precondition: Callable[[Array], Array],
     ) -> tuple[Array, Array, int]:  # fmt: skip
-        """d with H d = right, up to a part of it, the change of Z, and the number of steps."""
+        """Conjugate gradients for H d = right: d, the change of Z, and the number of steps.
+
+        They end when the residual, in the norm of the preconditioner, is `part` of its first value.
+        """
         hessian = self.loss.hessian(state)
         x, zx, r = np.zeros_like(right), np.zeros_like(state.U), right.copy()
         y = precondition(r)

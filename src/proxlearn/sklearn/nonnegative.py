@@ -8,7 +8,7 @@ import numpy as np
 from proxlearn.core.glm import Glm, path_glm
 from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import Array, limits_of
-from proxlearn.sklearn.regression_path import largest_push
+from proxlearn.sklearn.regression_path import largest_correlation
 from proxlearn.sklearn.regressor import LeastSquaresRegressor
 
 VANISHING = 0.01 ** np.arange(1, 8)
@@ -67,6 +67,6 @@ class NonNegativeLeastSquares(LeastSquaresRegressor):
         if m >= n:
             return None
         weights = glm.in_rows().sample_weight[0]
-        pushes = [largest_push(X, b, weights, self.fit_intercept, True) for b in glm.b]
-        penalised = replace(glm, l1=np.full((1, n), max(m * max(pushes), np.finfo(float).tiny)))
+        largest = [largest_correlation(X, b, weights, self.fit_intercept, True) for b in glm.b]
+        penalised = replace(glm, l1=np.full((1, n), max(m * max(largest), np.finfo(float).tiny)))
         return path_glm(penalised, VANISHING, limits=limits_of(self))[-1].x

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted, check_X_y
 from proxlearn.errors import InputError
 from proxlearn.sklearn.fitting import FLOATS, limits_of, sample_weights
 from proxlearn.sklearn.multi_task_problem import Tasks
-from proxlearn.sklearn.regression_path import falling
+from proxlearn.sklearn.regression_path import solve_path
 
 COLOURS = (*(f"C{k}" for k in range(10)), "k", "0.45")
 MOST_NAMES = len(COLOURS)
@@ -54,7 +54,9 @@ def plot_path(
     check_is_fitted(model)
     alphas, coefs, gaps = _path(model, X, y, sample_weight)
     figure, (above, below) = _two_axes(axes)
-    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(len(coefs))])
+    names = [f"x{j}" for j in range(len(coefs))]
+    if hasattr(model, "feature_names_in_"):
+        names = model.feature_names_in_
     sizes = np.abs(coefs).max(axis=1)
     named = np.argsort(-sizes, kind="stable")[:MOST_NAMES].tolist()
     for j in np.flatnonzero(sizes):
@@ -128,17 +130,16 @@ def _path(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any
             f"plot_path got {type(model).__name__} without its data; expected plot_path(model, X, "
             "y) with the data of the fit, and one target"
         )
-    ratios = model._ratios()
-    ratio = getattr(model, "l1_ratio_", ratios[0])
+    ratio = model._chosen_ratio()
     grids = np.atleast_2d(model.alphas_)
-    grid = grids[int(np.argmax(ratios == ratio))] if len(grids) > 1 else grids[0]
+    grid = grids[int(np.argmax(model._ratios() == ratio))] if len(grids) > 1 else grids[0]
     X, y = check_X_y(X, y, accept_sparse="csc", dtype=FLOATS, multi_output=True, y_numeric=True)
     y = np.asarray(y, dtype=np.float64)
     w = sample_weights(sample_weight, X.shape[0])
     s = np.ones(X.shape[0]) if w is None else w * (X.shape[0] / w.sum())
     penalty = model._penalty(X.shape[1], ratio)
     if y.ndim == 1:
-        answers = falling(
+        answers = solve_path(
             X, y, penalty, grid, None, s, float(model.tol), model.max_iter, model.fit_intercept
         )
         coefs = np.stack([answer.x[0] for answer in answers], axis=1)

@@ -9,13 +9,14 @@ from proxlearn.errors import InputError
 from proxlearn.sklearn.declaration import estimator
 from proxlearn.sklearn.fitting import (
     Array,
+    last_point,
     limits_of,
     linear_prediction,
     require_at_least,
     warn_unless_solved,
     writable,
 )
-from proxlearn.sklearn.regressor import Regressor, is_full, times
+from proxlearn.sklearn.regressor import Regressor, penalises_all, times
 from proxlearn.sklearn.ridge import solve
 from proxlearn.sklearn.shared_parameters import L1Ratio, SeparablePenalty
 
@@ -91,10 +92,8 @@ class PoissonRegressor(L1Ratio, SeparablePenalty, Regressor):
         penalty = times(self.alpha, self._penalty(X.shape[1], self._ratio()))
         intercept = bool(self.fit_intercept)
         glm = describe(X, y, "poisson", **penalty, sample_weight=s, intercept=intercept)
-        start = None
-        if self.warm_start and len(getattr(self, "coef_", ())) == X.shape[1]:
-            start = np.append(self.coef_, self.intercept_)
-        answer = solve(glm, start, limits_of(self, is_full(penalty)), self.tol)
+        start, limits = last_point(self, X.shape[1]), limits_of(self, penalises_all(penalty))
+        answer = solve(glm, start, limits, self.tol)
         warn_unless_solved(answer, self.tol)
         self.coef_, self.intercept_ = answer.x[0], float(answer.intercept[0])
         self.dual_gap_, self.n_iter_ = float(answer.gap[0]), int(answer.iterations[0])

@@ -51,11 +51,11 @@ CLOSE = 0.9
 """The part of the tolerance at which L-BFGS ends: the dual point is still to be balanced."""
 
 SPAN = 2
-"""Last solutions of a path in whose span the next start is sought."""
+"""How many of the last solutions of a path span the plane in which the next start is sought."""
 MOST_SPAN_STEPS = 3
 """Largest number of Newton steps in that span."""
 LEAST_SPAN_FALL = 1e-2
-"""Relative decrease of the objective below which they end."""
+"""Relative decrease of the objective below which these steps end."""
 
 
 class Memory:
@@ -133,7 +133,7 @@ class Memory:
 
 @dataclass
 class Reached:
-    """A point (R, width), its predictions (R, m), the loss there, and whether it is near enough.
+    """A point (R, width), its predictions (R, m), the loss there, and whether its gap is met.
 
     `gradient` (R, width) is that of the objective, where it is known.
     """

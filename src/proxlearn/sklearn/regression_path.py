@@ -122,11 +122,11 @@ def enet_path(
     top = partial(largest_alpha, X, y, sample_weight, l1_ratio, False, positive)
     grid = falling_grid(alphas, eps, top)
     penalty = {"l1": l1_ratio, "l2": 1.0 - l1_ratio, "lower": 0.0 if positive else -np.inf}
-    answers = falling(X, y, penalty, grid, coef_init, sample_weight, tol, max_iter)
+    answers = solve_path(X, y, penalty, grid, coef_init, sample_weight, tol, max_iter)
     return path_results(answers, grid, X.shape[0], return_n_iter)
 
 
-def falling(
+def solve_path(
     X: Any, y: Array, penalty: dict[str, Any], grid: Array, coef_init: Any, sample_weight: Any,
     tol: float, max_iter: int, intercept: bool = False,
 ) -> list[Answer]:  # fmt: skip
@@ -206,7 +206,7 @@ def largest_alpha(
     """The smallest alpha whose coefficients are all 0, with weights of the columns."""
     if l1_ratio == 0:
         raise InputError(NO_GRID)
-    return largest_push(X, y, w, fit_intercept, positive, weights) / l1_ratio
+    return largest_correlation(X, y, w, fit_intercept, positive, weights) / l1_ratio
 
 
 def falling_grid(alphas: Any, eps: float, top: Callable[[], float]) -> Array:
@@ -235,15 +235,16 @@ def _given_alphas(alphas: Any) -> Array:
     return np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
 
 
-def largest_push(
+def largest_correlation(
     X: Any, y: Array, w: Array | None, fit_intercept: bool, positive: bool, weights: Any = 1.0
 ) -> float:
-    """The largest weighted mean of x_j (y - mean y) / weight_j, or absolute value of one.
+    """The largest weighted mean of x_j (y - mean y) / weight_j over the columns j.
 
-    Columns of weight 0 are fitted first, since they are not penalised.
+    Of absolute values, unless `positive`. Columns of weight 0 are fitted first, since they are not
+    penalised.
     """
     free = np.flatnonzero(np.broadcast_to(weights, X.shape[1]) == 0)
-    residual = _left_by(X[:, free], y, w, fit_intercept) if len(free) else y
+    residual = least_squares_residual(X[:, free], y, w, fit_intercept) if len(free) else y
     push = correlations(X, residual, w, fit_intercept)
     push = push if positive else np.abs(push)
     if np.ndim(weights):
@@ -259,15 +260,15 @@ def correlations(X: Any, y: Array, w: Array | None, fit_intercept: bool) -> Arra
     # In X's own precision: a product with another one would copy X.
     push = np.asarray(weighted.astype(X.dtype) @ X, dtype=np.float64)
     if fit_intercept:
-        # The residual has mean 0 up to rounding, of which a column's mean makes more than a little.
+        # The residual has mean 0 only up to rounding, which a large mean of a column multiplies.
         mean = X.mean(axis=0) if w is None else (w / total).astype(X.dtype) @ X
         push = push - np.asarray(mean).ravel() * float(weighted.sum())
     found: Array = push / total
     return found
 
 
-def _left_by(X: Any, y: Array, w: Array | None, fit_intercept: bool) -> Array:
-    """The residual of y after a least squares fit to columns X."""
+def least_squares_residual(X: Any, y: Array, w: Array | None, fit_intercept: bool) -> Array:
+    """What remains of y after a least squares fit to the columns of X, with weighted samples."""
     dense = X.toarray() if scipy.sparse.issparse(X) else X
     columns = np.column_stack([dense, np.ones(len(y))] if fit_intercept else [dense])
     root = np.ones(len(y)) if w is None else np.sqrt(w)

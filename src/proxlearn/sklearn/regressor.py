@@ -45,10 +45,6 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, Estimator):  # type: ign
         Upper bound on the distance of the objective to its minimum.
     n_iter_ : int or list of int
         Number of working sets.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : array (n,)
-        Their names, where all are strings.
     """
 
     coef_: Any
@@ -92,7 +88,7 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, Estimator):  # type: ign
             total = float(np.square(y - y.mean()).sum())
             if made.shape == y.shape and total > 0:
                 return 1.0 - float(np.square(y - made).sum()) / total
-        # With all of scikit-learn's checks, which take half of a cross-validation of small data.
+        # Everything else has scikit-learn's checks: half the time of a search on small data.
         return float(super().score(X, y, sample_weight))
 
     @property
@@ -102,7 +98,6 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, Estimator):  # type: ign
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.target_tags.multi_output = self.takes_several_targets
         return tags
 
@@ -167,10 +162,10 @@ class LeastSquaresRegressor(Regressor):
         """Minimise the mean loss with a penalty, and set the attributes."""
         m, y = X.shape[0], writable(y)
         weights = None if w is None else w * (m / w.sum())
-        limits = limits_of(self, is_full(penalty))
+        limits = limits_of(self, penalises_all(penalty))
         penalty, intercept = times(m, penalty), bool(self.fit_intercept)
         answer = None
-        if not getattr(self, "warm_start", False):
+        if not self._starts_from_last_fit():
             answer = fit_at_once(X, y, weights, penalty, intercept, limits)
         if answer is None:
             glm = describe(X, y.T, "squares", **penalty, sample_weight=weights, intercept=intercept)
@@ -179,12 +174,13 @@ class LeastSquaresRegressor(Regressor):
         self._assign(answer, X.dtype.type, m, y.ndim)
 
     def _assign(self, answer: Answer, precision: Any, m: float, axes: int) -> None:
-        """Set the attributes; a single target, also in a column y (m, 1), has no axis."""
+        """Set the attributes; `coef_` of a single target, y (m,) or (m, 1), has no axis for it."""
         intercept = answer.intercept.astype(precision)
         # F grows by half the square of the intercept's rounding, since the residuals have mean 0.
         lost = 0.5 * np.square(intercept - answer.intercept)
         if np.any(answer.gap / m + lost > self.tol * np.abs(answer.objective) / m):
-            intercept, lost = answer.intercept, np.zeros_like(lost)  # a solved fit stays solved
+            # In float64 the intercept is exact, so that a solved fit stays solved.
+            intercept, lost = answer.intercept, np.zeros_like(lost)
         gap = answer.gap / m + lost
         if len(answer.x) == 1:
             self.coef_ = answer.x[0]
@@ -195,6 +191,10 @@ class LeastSquaresRegressor(Regressor):
             self.dual_gap_ = gap
             self.n_iter_ = answer.iterations.tolist()
         self.intercept_ = (intercept if axes > 1 else intercept[0]) if self.fit_intercept else 0.0
+
+    def _starts_from_last_fit(self) -> bool:
+        """Whether the coefficients of the last fit, if there was one, are the start of the next."""
+        return False
 
     def _start(self, X: Any, glm: Glm) -> Array | None:
         """Where the solver starts, if not at 0."""
@@ -235,6 +235,9 @@ class PenalisedRegressor(LeastSquaresRegressor):
         """The share of the l1 norm."""
         return 1.0
 
+    def _starts_from_last_fit(self) -> bool:
+        return self.warm_start
+
     def _start(self, X: Any, glm: Glm) -> Array | None:
         return np.atleast_2d(self.coef_) if self.warm_start and hasattr(self, "coef_") else None
 
@@ -247,7 +250,7 @@ def times(factor: Any, penalty: Penalty) -> Penalty:
     }
 
 
-def is_full(penalty: Penalty) -> bool:
+def penalises_all(penalty: Penalty) -> bool:
     """Whether every coordinate is penalised, so that there is a duality gap."""
     separable = penalty.get("l1", 0.0) + penalty.get("l2", 0.0)
     return bool(np.all(separable) or np.all(penalty.get("level", 0.0)))

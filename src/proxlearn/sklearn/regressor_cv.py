@@ -1,4 +1,4 @@
-"""The fit that LassoCV and ElasticNetCV share: alpha is chosen on held-out folds."""
+"""The fit that cross-validated regressors share: alpha is chosen on held-out folds."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ class Choice:
     alpha: float
     ratio: float
     place: int
-    """Which share of l1 that is."""
+    """The place of `ratio` among the shares of l1."""
 
 
 @estimator
@@ -66,6 +66,8 @@ class RegressorCV(AlphaGrid, LeastSquaresRegressor):
     coef_ : array (n,) or (T, n)
         Coefficients of the fit to all samples, in the precision of X.
     """
+
+    chooses_ratio = False
 
     cv: Any = None
     n_jobs: int | None = None
@@ -135,12 +137,16 @@ class RegressorCV(AlphaGrid, LeastSquaresRegressor):
         self.mse_path_ = squeezed([np.squeeze(c.errors) for c in chosen])
         self.gap_path_ = squeezed([np.squeeze(c.gaps) for c in chosen])
         self.alpha_ = squeezed([c.alpha for c in chosen])
-        if hasattr(self, "l1_ratio"):
+        if self.chooses_ratio:
             self.l1_ratio_ = squeezed([c.ratio for c in chosen])
 
     @abstractmethod
     def _ratios(self) -> Array:
         """The shares of the l1 norm."""
+
+    def _chosen_ratio(self) -> Any:
+        """The chosen share of the l1 norm, of a fitted estimator."""
+        return self.l1_ratio_ if self.chooses_ratio else self._ratios()[0]
 
     @abstractmethod
     def _penalty(self, features: int, ratio: float) -> Penalty:
@@ -155,7 +161,7 @@ class RegressorCV(AlphaGrid, LeastSquaresRegressor):
         glm = describe(X, y, "squares", **penalty, sample_weight=kept, intercept=intercept)
         # The loss is a sum and not a mean, so that each fold has its own multiple of alpha.
         factors = grid[:, None] * kept.sum(axis=1)
-        limits = replace(limits_of(self), tol=float(self.tol))  # the errors need no more
+        limits = replace(limits_of(self), tol=float(self.tol))  # errors need no smaller gap
         answers = path(glm, factors, limits, threads=thread_count(self.n_jobs))
         warn_unless_solved(answers, self.tol)
         errors = np.empty((len(grid), len(folds)))

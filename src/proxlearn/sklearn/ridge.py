@@ -40,10 +40,10 @@ At 200 x 1000 the reduction takes as long as 16 iterations, which are enough for
 """
 
 MANY = {"squares": 1000, "logistic": 100, "poisson": 100, "softmax": 100}
-"""Coefficients from which on the core is not asked, for each loss."""
+"""Numbers of coefficients from which on the core is not used, for each loss."""
 
 LARGE = {"poisson": 100_000}
-"""Entries of A from which on L-BFGS is tried before the core is asked about fewer coefficients.
+"""Entries of A from which on L-BFGS is tried before the core, where coefficients are fewer.
 
 At 500 x 60 the core takes 0.6 ms and L-BFGS 1.0, at 10000 x 20 they take 4.3 and 1.9 (alpha 0.01).
 """
@@ -85,10 +85,15 @@ def path(
 
 
 def _loosened(limits: Limits, enough: float | None) -> Limits:
+    """The limits with the tolerance that is enough."""
     return limits if enough is None else replace(limits, tol=enough)
 
 
 def _suits(glm: Glm) -> bool:
+    """True for one l2 penalty of all columns, without bounds, and many coefficients.
+
+    Numbers of extreme size are left to the core, which scales them.
+    """
     entries = glm.A.shape[-2] * glm.A.shape[-1]
     if _has_few(glm) and entries < LARGE.get(glm.loss, np.inf):
         return False
@@ -103,6 +108,7 @@ def _suits(glm: Glm) -> bool:
 
 
 def _has_few(glm: Glm) -> bool:
+    """True where the core takes less time, since the coefficients are few."""
     return bool(glm.coordinates < MANY.get(glm.loss, np.inf))
 
 
@@ -214,6 +220,7 @@ class _Reduced:
 
 
 def _collect(glm: Glm, rows: Sequence[Found]) -> Answer:
+    """The answer of the solutions of all problems."""
     constants = np.array([row.constants for row in rows])
     numbers = [(row.objective, row.gap, row.status, row.iterations, row.passes) for row in rows]
     objective, gap, status, iterations, passes = (np.array(v) for v in zip(*numbers, strict=True))

@@ -28,7 +28,7 @@ def routed(
 ) -> tuple[Arguments, Arguments]:
     """The arguments of the splitter's `split` and of the scorer, from those of `method`.
 
-    Without routing there may be none but `sample_weight`, which goes to the scorer.
+    Without metadata routing only `sample_weight` is allowed; it goes to the scorer.
     """
     _raise_for_params(params, estimator, method)
     given = {} if sample_weight is None else {"sample_weight": sample_weight}

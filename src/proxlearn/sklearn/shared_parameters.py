@@ -54,6 +54,8 @@ class L1Ratios:
         Largest relative duality gap over the folds, for each alpha.
     """
 
+    chooses_ratio = True
+
     l1_ratio: Any = 0.5
 
     def _ratios(self) -> Array:

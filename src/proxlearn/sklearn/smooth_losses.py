@@ -4,6 +4,7 @@ Predictions Z are (R, m): one row for least squares and for two classes, one for
 classes. A `State` is a loss at some predictions.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -23,7 +24,7 @@ class State:
     U: Array
     """Minus the derivatives with respect to Z, (R, m)."""
     own: Any
-    """What the loss needs to know for the rest: probabilities of wrong labels, or residuals."""
+    """What the loss keeps for its other methods: probabilities of wrong labels, or residuals."""
 
 
 class Loss(Protocol):
@@ -65,11 +66,23 @@ def _compiled_state(compiled: Any, Z: Array, spare: State | None) -> State:
     `spare` state are used again.
     """
     z = np.ascontiguousarray(Z[0])
-    U, own = (np.empty((2, *Z.shape))) if spare is None else (spare.U, spare.own)
+    U, own = np.empty((2, *Z.shape)) if spare is None else (spare.U, spare.own)
     return State(compiled.at(z, U[0], own[0]), U, own)
 
 
-class Squares:
+class OfOneRow:
+    """A loss of one prediction for each sample: its second derivatives are diagonal."""
+
+    @abstractmethod
+    def curvature(self, state: State) -> Array:
+        """The diagonal of the second derivatives, (1, m)."""
+
+    def hessian(self, state: State) -> Callable[[Array], Array]:
+        D = self.curvature(state)
+        return lambda V: D * V
+
+
+class Squares(OfOneRow):
     """1/2 sum_i s_i (b_i - z_i)^2."""
 
     quadratic = True
@@ -88,9 +101,6 @@ class Squares:
     def curvature(self, state: State) -> Array:
         return self.s[None]
 
-    def hessian(self, state: State) -> Callable[[Array], Array]:
-        return lambda V: self.s * V
-
     def centre_constants(self, state: State) -> Array:
         change: Array = state.U.sum(1) / self.s.sum()
         return change
@@ -107,7 +117,7 @@ class Squares:
         return float(u @ self.b[used] - 0.5 * np.square(u) @ (1.0 / self.s[used]))
 
 
-class Logistic:
+class Logistic(OfOneRow):
     """sum_i s_i log(1 + exp(-b_i z_i)) with labels b of -1 and 1."""
 
     quadratic = False
@@ -125,10 +135,6 @@ class Logistic:
     def curvature(self, state: State) -> Array:
         curvature: Array = self.s * state.own * (1.0 - state.own)
         return curvature
-
-    def hessian(self, state: State) -> Callable[[Array], Array]:
-        D = self.curvature(state)
-        return lambda V: D * V
 
     def centre_constants(self, state: State) -> Array:
         total = max(float(self.curvature(state).sum()), np.finfo(float).tiny)
@@ -155,7 +161,7 @@ class Logistic:
         return float(self.s @ _entropy(state.own[0]))
 
 
-class Poisson:
+class Poisson(OfOneRow):
     """sum_i s_i (exp(z_i) - b_i z_i + b_i log b_i - b_i) with counts b >= 0: half the deviance.
 
     `State.own` holds the means exp(z), or what they were balanced to: any means >= 0 are feasible.
@@ -180,10 +186,6 @@ class Poisson:
     def curvature(self, state: State) -> Array:
         curvature: Array = self.s * state.own
         return curvature
-
-    def hessian(self, state: State) -> Callable[[Array], Array]:
-        D = self.curvature(state)
-        return lambda V: D * V
 
     def centre_constants(self, state: State) -> Array:
         return np.log(self._excess(state))

@@ -25,8 +25,7 @@ MEAN_EVERY = 2
 class DualAverage:
     """A running mean of the dual points u and of A^T u of a run, (b, m) and (b, n).
 
-    Iterates swing around the optimum, their violations of the dual conditions too, and in a mean
-    they cancel. The weights grow with the iteration, so that early points are forgotten.
+    The weights grow with the iteration, so that early points are forgotten.
     """
 
     def __init__(self) -> None:
@@ -75,7 +74,7 @@ class BestDual:
     def offer(self, bound: Tensor, u: Tensor | None) -> None:
         """Keep the points u (b, m) whose bounds (b,) are larger."""
         assert u is not None
-        better = bound > self.bound  # a bound that is not a number is not
+        better = bound > self.bound  # False for a bound that is not a number
         if bool(better.any()):
             self.u = torch.where(better[:, None], u, self.u)
             self.bound = torch.where(better, bound, self.bound)

@@ -21,6 +21,7 @@ from proxlearn.core.glm import (
     solve_one,
 )
 from proxlearn.core.losses import LOSSES
+from proxlearn.core.single import of_problem
 from proxlearn.core.starts import Start
 from proxlearn.problems.arrays import to_numpy
 from proxlearn.problems.description import LinearModel
@@ -192,7 +193,7 @@ def largest_lam(model: LinearModel) -> Array:
 
 def _own(A: Any, i: int) -> Any:
     """A of instance i."""
-    return A[i if len(A) > 1 else 0] if isinstance(A, np.ndarray) and A.ndim == 3 else A
+    return of_problem(A, i) if isinstance(A, np.ndarray) and A.ndim == 3 else A
 
 
 def _null_prediction(model: LinearModel, i: int, b: Array, free: npt.NDArray[np.bool_]) -> Array:

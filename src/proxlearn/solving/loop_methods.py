@@ -13,9 +13,9 @@ from proxlearn.problems.problem import Problem
 
 
 def automatic_name(problem: Problem) -> str:
-    """What "auto" is for this problem, by name.
+    """The name of the method that "auto" stands for.
 
-    The learned rule for losses of A x with a penalty like l1, what it was trained for.
+    Learned rules are chosen for losses of A x with a penalty like l1, which they were trained for.
     """
     if problem.f.gradients_are_free:
         return "ppa"

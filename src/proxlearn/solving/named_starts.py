@@ -29,9 +29,9 @@ MANY = 0.75
 """Part of the columns that must violate their optimality conditions at 0.
 
 Most columns are in the solution then, and every Hessian of the core costs about as much as n/4
-gradients, so that a start pays by each Hessian that it saves. With 0.9
-a start that halves the time was left out; benchmarks/starts.py measures the choice, and
-docs/starts.md has its table of 2026-11-18.
+gradients, so that a start pays by each Hessian that it saves. With 0.9 a start that halves the time
+was left out; benchmarks/starts.py measures the choice, and docs/starts.md has its table of
+2026-11-18.
 """
 
 

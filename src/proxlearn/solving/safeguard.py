@@ -181,7 +181,7 @@ class Safeguarded:
         """At the end of a window or a stretch the next one begins, perhaps by the other method."""
         if s.k == 1:
             s = replace(s, mark=_merit(s))
-        broken = s.trusted & ~s.bound.isfinite()  # it holds x, the gradient and f
+        broken = s.trusted & ~s.bound.isfinite()  # as soon as x, the gradient or f is not finite
         due = (s.due <= s.k) | broken
         if not bool(due.any()):
             return s
@@ -230,9 +230,9 @@ class Safeguarded:
 
 
 def looks(k: int) -> bool:
-    """Iterations at which a lower bound that costs further products is computed.
+    """True at iterations at which a lower bound that costs further products is computed.
 
-    It does with unpenalised columns, and the merit is due only at the end of a window.
+    Unpenalised columns cost such products, and the merit is due only at the end of a window.
     """
     return k == 1 or k % WINDOW == 0
 

@@ -125,7 +125,7 @@ def solve(
     check_limits(tol, max_iter, time_limit)
     recorded = record or callback is not None
     if in_core(engine, problem, optimizer, tol, max_iter, polish=polish, recorded=recorded):
-        start = None if optimizer is AUTO or is_automatic(optimizer) else find_start(optimizer)
+        start = None if is_automatic(optimizer) else find_start(optimizer)
         return solve_exactly(problem, x0, tol, int(max_iter), time_limit, threads, start=start)
     from_core = in_core(engine, problem, AUTO, tol, max_iter, polish=polish, recorded=recorded)
     what = f"the optimizer {optimizer!r}" if from_core else "a solve outside of the compiled core"
@@ -153,7 +153,7 @@ def solve(
 def in_core(
     engine: str | None,
     problem: Problem,
-    optimizer: "str | Optimizer" = "auto",
+    optimizer: "str | Optimizer" = AUTO,
     tol: float = 1e-6,
     max_iter: int = 1000,
     *,
@@ -196,11 +196,7 @@ def _missing(
         )
     if not model.covered:
         return "needs A as a dense or sparse matrix on the CPU"
-    if (
-        optimizer is AUTO
-        or is_automatic(optimizer)
-        or (model.has_starts and find_start(optimizer) is not None)
-    ):
+    if is_automatic(optimizer) or (model.has_starts and find_start(optimizer) is not None):
         return None
     return f"cannot begin this problem with optimizer {optimizer!r}"
 

@@ -5,7 +5,7 @@ import sys
 
 
 def keep_freed_memory() -> None:
-    """Raise glibc's thresholds above which memory is mapped and returned for every allocation.
+    """Raise glibc's thresholds above which it maps each block and gives it back when it is freed.
 
     A training segment allocates and frees about a gigabyte; mapping it anew each time costs
     several times the arithmetic. Elsewhere than on Linux with glibc this does nothing.

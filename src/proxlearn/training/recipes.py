@@ -14,7 +14,7 @@ from proxlearn.training.families import (
 )
 
 PAPER = TrainConfig.paper(schedule="cosine")
-"""The paper's: 500 minibatches of 64, horizon 100 in segments of 20; Adam, falling from 1e-2."""
+"""The paper's settings: 500 minibatches of 64, horizon 100 in segments of 20, Adam from 1e-2 on."""
 LOGISTIC = replace(PAPER, settings={"activation": "softplus"})
 ABLATION = replace(PAPER, steps=100)
 """A fifth of the paper's minibatches, on problems of 100x200: for the ablation's comparisons."""
@@ -57,7 +57,7 @@ SPLITTING = TrainConfig.pictures(
     stop_after=2,
 )
 """For Douglas-Rachford: its steps are never expansive, so that backpropagation goes through all
-iterations at once. In segments of 20 the rule learns what pays off within 20 iterations, and the
+iterations at once. With segments of 20 the rule learned what pays off within 20 iterations, and the
 validation worsened from -2.41 to -2.00 in 45 minibatches (2026-11-18)."""
 
 RECIPES: dict[str, tuple[Family, TrainConfig]] = {
@@ -83,7 +83,7 @@ RECIPES: dict[str, tuple[Family, TrainConfig]] = {
         GaussianLasso(),
         TrainConfig(steps=800, floor=1e-7, settings={"hidden": 24}),
     ),
-    # The logistic loss is flatter than its bound L where margins are large: p may be larger.
+    # Where margins are large, the logistic loss is flatter than its bound L, so p may exceed 1/L.
     "logistic": (
         WideLogistic(
             smallest=15, columns=120, fewest=150, rows=1500, entries=60_000, lam_low=0.001

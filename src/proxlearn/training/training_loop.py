@@ -201,7 +201,7 @@ class Training:
         return self.optimum(problem)
 
     def solved(self, problem: Problem) -> Solution:
-        """A solution to a gap of 2e-5: by the compiled core where it can, a problem in a moment."""
+        """A solution to a gap of 2e-5, by the compiled core where that covers the problem."""
         return solve(problem, "fista-restart", tol=2e-5, max_iter=self.config.reference)
 
     def segment(self, problem: Problem, state: Any, target: Tensor | None) -> tuple[Any, Tensor]:
@@ -284,8 +284,8 @@ class Training:
     def validate(self) -> None:
         """The score on a fixed set: the mean over iterations of log10 of the relative gap at x_k.
 
-        The gap is averaged over the problems before the logarithm, or after it where the loss is
-        "log-gap" or "log-certified-gap": as the loss does. With the score "objective" it is log10
+        The mean over the problems is taken before the logarithm, or after it where the loss is
+        "log-gap" or "log-certified-gap", as the loss does. With the score "objective" it is log10
         of the mean of F(y_k) over problems and iterations, which orders weights as that mean does.
         """
         if not self.ranks.first:

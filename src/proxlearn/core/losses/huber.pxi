@@ -15,13 +15,9 @@ static inline double huber_value(const double *restrict s, const double *restric
                                  const double *restrict z, const double *restrict d, double t,
                                  double delta, long m) {
     double total = 0.0;
-    if (d) {
+    if (!d) d = z, t = 0.0;
 #pragma omp simd reduction(+ : total)
-        for (long i = 0; i < m; i++) total += s[i] * huber(b[i] - z[i] - t * d[i], delta);
-    } else {
-#pragma omp simd reduction(+ : total)
-        for (long i = 0; i < m; i++) total += s[i] * huber(b[i] - z[i], delta);
-    }
+    for (long i = 0; i < m; i++) total += s[i] * huber(b[i] - z[i] - t * d[i], delta);
     return total;
 }
 
@@ -38,8 +34,12 @@ static inline void huber_state(const double *restrict s, const double *restrict 
     }
 }
     """
-    double huber_value(double *s, double *b, double *z, double *d, double t, double delta, long m) noexcept nogil
-    void huber_state(double *s, double *b, double *z, double *e, double *u, double *w, double delta, long m) noexcept nogil
+    double huber_value(
+        double *s, double *b, double *z, double *d, double t, double delta, long m
+    ) noexcept nogil
+    void huber_state(
+        double *s, double *b, double *z, double *e, double *u, double *w, double delta, long m
+    ) noexcept nogil
 
 
 cdef class Huber(Loss):
@@ -76,9 +76,9 @@ cdef class Huber(Loss):
     cdef void model_curvature(self, double *D) noexcept nogil:
         """The curvature of the parabola s w / 2 (z - b)^2 that touches the loss and is never below it.
 
-        Newton's method would have 0 beyond delta, which is exact once no sample changes sides any
-        more. So the curvature there is multiplied by a number that falls with the share of the
-        samples that changed sides since the last model.
+        Beyond delta, the loss itself has no curvature, and Newton's method is exact without it once no
+        sample changes sides any more. So the parabola's curvature there is multiplied by a number that
+        falls with the share of the samples that changed sides since the last model.
         """
         cdef Py_ssize_t i, changed = 0
         cdef double side, part
@@ -111,8 +111,11 @@ cdef class Huber(Loss):
         return max(0.0, min(largest, dot(self.u, self.b, self.m) / square))
 
 
-# The parabola serves in full where a tenth of the samples changed sides. 3 in place of 10 takes 1.18 times as long on six simulated
-# problems, 30, 100 and 300 take 0.96, 1.00 and 1.04 times as long on 22 (250 x 1200 to 2000 x 100; CPU time, 2026-11-19), and from
-# 0.5 to 1.8 times on single ones: the number of models until the sides settle is a matter of luck.
+# The curvature beyond delta is that of the parabola times DISTRUST times the share of the samples that
+# changed sides, at most 1 and at least LEAST_CURVATURE. The parabola serves in full where a tenth of the
+# samples changed sides. 3 in place of 10 takes 1.18 times as long on six simulated problems, 30, 100 and 300
+# take 0.96, 1.00 and 1.04 times as long on 22 (250 x 1200 to 2000 x 100; CPU time, 2026-11-19), and from 0.5
+# to 1.8 times on single ones: the number of models until the sides settle is a matter of luck.
 cdef double DISTRUST = 10.0
-cdef double LEAST_CURVATURE = 1e-3  # Of the parabola; 1e-4 and 1e-2 take 1.03 and 1.02 times as long on the six.
+# 1e-4 and 1e-2 in place of LEAST_CURVATURE take 1.03 and 1.02 times as long on the six.
+cdef double LEAST_CURVATURE = 1e-3

@@ -7,18 +7,11 @@ static inline double logistic_value(const double *restrict s, const double *rest
                                     const double *restrict z, const double *restrict d, double t,
                                     long m) {
     double total = 0.0;
-    if (d) {
+    if (!d) d = z, t = 0.0;
 #pragma omp simd reduction(+ : total)
-        for (long i = 0; i < m; i++) {
-            double v = -y[i] * (z[i] + t * d[i]);
-            total += s[i] * ((v > 0 ? v : 0) + fast_log1p(fast_exp(-fabs(v))));
-        }
-    } else {
-#pragma omp simd reduction(+ : total)
-        for (long i = 0; i < m; i++) {
-            double v = -y[i] * z[i];
-            total += s[i] * ((v > 0 ? v : 0) + fast_log1p(fast_exp(-fabs(v))));
-        }
+    for (long i = 0; i < m; i++) {
+        double v = -y[i] * (z[i] + t * d[i]);
+        total += s[i] * ((v > 0 ? v : 0) + fast_log1p(fast_exp(-fabs(v))));
     }
     return total;
 }
@@ -54,7 +47,9 @@ static inline double entropy(const double *restrict s, const double *restrict t,
 }
     """
     double logistic_value(double *s, double *y, double *z, double *d, double t, long m) noexcept nogil
-    void logistic_state(double *s, double *y, double *z, double *t, double *h, double *u, long m) noexcept nogil
+    void logistic_state(
+        double *s, double *y, double *z, double *t, double *h, double *u, long m
+    ) noexcept nogil
     double entropy(double *s, double *t, double scale, long m) noexcept nogil
 
 

@@ -2,8 +2,8 @@
 #
 #     f(x) = sum_i s_i phi(z_i; b_i)       s_i >= 0 are the weights of the samples
 #
-# A loss keeps the dual point that belongs to z. In a file of its own, a loss says its value,
-# its gradient (through the dual point u = -s phi'(z)), its curvature and its conjugate.
+# A loss keeps the dual point u = -s phi'(z) of the last predictions z. Each loss is a file of its own that
+# defines its value, its gradient (by u), its curvature and its conjugate.
 
 
 cdef class Loss:
@@ -15,7 +15,7 @@ cdef class Loss:
     cdef double *u  # (m,): the dual point, minus the derivative with respect to z
     cdef bint quadratic  # True where the second-order model is the loss itself
     cdef bint unit_weights  # True where all s_i are 1
-    cdef double trusted  # how far predictions may move in a first step; each that is cut off lets the next go further
+    cdef double trusted  # how far predictions may move in a first step; after a step cut off there, further
     cdef object kept
 
     def __cinit__(self, b, s, **options):
@@ -74,7 +74,7 @@ cdef class Loss:
         pass
 
     cdef void damped_curvature(self, double part, double *D) noexcept nogil:
-        """The curvature of a model, of every sample at least this part of the largest one."""
+        """The curvature of a model, in which every sample has at least this part of the largest curvature."""
         cdef Py_ssize_t i
         cdef double most = 0.0
         self.model_curvature(D)
@@ -85,7 +85,7 @@ cdef class Loss:
                 D[i] = max(part * most, D[i])
 
     cdef void model_curvature(self, double *D) noexcept nogil:
-        """The curvature that the second-order model uses, where it is not that of the loss."""
+        """The curvature that the second-order model uses: that of the loss, unless a loss overrides it."""
         self.curvature(D)
 
     cdef void shift(self, double *v) noexcept nogil:
@@ -97,9 +97,9 @@ cdef class Loss:
         return 0.0
 
     cdef double rounding(self, double *z) noexcept nogil:
-        """By how much the sum in `dual_value` may be too large; the dual point is one of predictions z.
+        """By how much rounding may have made the sum in `dual_value` too large, at the dual point of z.
 
-        0 where its terms are of the size of f, or of f at 0: what is SOLVED may be off by rounding of these.
+        0 where the terms are of the size of f, or of f at 0: SOLVED allows for the rounding of these.
         """
         return 0.0
 
@@ -110,9 +110,9 @@ cdef class Loss:
             D[i] = self.u[i] * self.u[i]
 
     cdef double reach(self) noexcept nogil:
-        """How large the predictions of a minimiser are thought to be on unpenalised columns, whatever b is.
+        """How large a minimiser's predictions from unpenalised columns are taken to be, whatever b is.
 
-        0 where they have the unit of b.
+        0 where predictions have the unit of b, from which their size is estimated.
         """
         return 0.0
 

@@ -5,8 +5,9 @@
 
 cdef extern from *:
     """
-/* For each sample the score of its label, own, what the largest score exceeds it by, top, and
- * rest, the sum over the other classes of exp(z_c - own - top). Scores are z + t d; d may be NULL. */
+/* Three numbers for each sample: `own` is the score of its label, `top` by how much the largest score
+ * exceeds it, `rest` the sum over the other classes of exp(z_c - own - top). Scores are z + t d; d may
+ * be NULL. */
 static inline void softmax_scores(const double *restrict b, const double *restrict z,
                                   const double *restrict d, double t, double *restrict own,
                                   double *restrict top, double *restrict rest, long m,
@@ -86,10 +87,18 @@ static inline double softmax_entropy(const double *restrict s, const double *res
     return total;
 }
     """
-    void softmax_scores(double *b, double *z, double *d, double t, double *own, double *top, double *rest, long m, long classes) noexcept nogil
+    void softmax_scores(
+        double *b, double *z, double *d, double t, double *own, double *top, double *rest, long m,
+        long classes
+    ) noexcept nogil
     double softmax_value(double *s, double *top, double *rest, long m) noexcept nogil
-    void softmax_state(double *s, double *b, double *z, double *own, double *top, double *rest, double *p, double *u, double *wrong, long m, long classes) noexcept nogil
-    double softmax_entropy(double *s, double *b, double *p, double *wrong, double scale, long m, long classes) noexcept nogil
+    void softmax_state(
+        double *s, double *b, double *z, double *own, double *top, double *rest, double *p, double *u,
+        double *wrong, long m, long classes
+    ) noexcept nogil
+    double softmax_entropy(
+        double *s, double *b, double *p, double *wrong, double scale, long m, long classes
+    ) noexcept nogil
 
 
 cdef class Softmax(Loss):
@@ -98,7 +107,7 @@ cdef class Softmax(Loss):
     cdef Py_ssize_t samples, classes
     cdef double *weights  # (samples,)
     cdef double *p        # (C, samples): probabilities, or what the dual point was moved to
-    cdef double *bend     # (C, samples): probabilities, which the curvature is made of
+    cdef double *bend     # (C, samples): the probabilities at z, from which the curvature is computed
     cdef double *work     # (4, samples)
     cdef double *wrong    # (samples,): 1 - p of the label
 
@@ -136,14 +145,14 @@ cdef class Softmax(Loss):
         memcpy(self.bend, self.p, self.m * sizeof(double))
 
     cdef void curvature(self, double *D) noexcept nogil:
-        """D = s p, from which `Classes` knows the Hessian: s is the sum over the classes."""
+        """D = s p. `Classes` computes the Hessian from it, since s is the sum of D over the classes."""
         cdef Py_ssize_t c, i
         for c in range(self.classes):
             for i in range(self.samples):
                 D[c * self.samples + i] = self.s[i] * self.bend[c * self.samples + i]
 
     cdef void shift(self, double *v) noexcept nogil:
-        """p becomes p + q (v - q'v) with the q of the predictions, cut off at 0 and divided by its sum."""
+        """p becomes p + q (v - q'v), cut off at 0 and divided by its sum; q are the probabilities at z."""
         cdef Py_ssize_t c, i, at, m = self.samples
         cdef double mean, total
         for i in range(m):

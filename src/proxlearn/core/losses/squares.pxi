@@ -7,18 +7,11 @@ static inline double squares_value(const double *restrict s, const double *restr
                                    const double *restrict z, const double *restrict d, double t,
                                    long m) {
     double total = 0.0;
-    if (d) {
+    if (!d) d = z, t = 0.0;
 #pragma omp simd reduction(+ : total)
-        for (long i = 0; i < m; i++) {
-            double e = b[i] - z[i] - t * d[i];
-            total += (s[i] * e) * e;
-        }
-    } else {
-#pragma omp simd reduction(+ : total)
-        for (long i = 0; i < m; i++) {
-            double e = b[i] - z[i];
-            total += (s[i] * e) * e;
-        }
+    for (long i = 0; i < m; i++) {
+        double e = b[i] - z[i] - t * d[i];
+        total += (s[i] * e) * e;
     }
     return total;
 }

@@ -1,6 +1,6 @@
 """Rows of an earlier run that stay in the file when some methods of an experiment are run again.
 
-A method that was added or trained since then can so be measured alone. The rows of the others are
+This way a method that was added or trained since then is measured alone. Rows of the others are
 kept as they are, with the version of the package that made them.
 """
 

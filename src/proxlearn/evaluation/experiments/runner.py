@@ -165,6 +165,7 @@ class _Job:
     def _gap_rows(
         self, setting: Setting, done: dict[str, list[Arrays]], best: list[Arrays]
     ) -> Iterator[Any]:
+        """The rows of each optimizer, with gaps relative to the best value that is known."""
         objective = {n: _join(parts, "objective") for n, parts in done.items()}
         F = np.concatenate([b["value"] for b in best])
         for values in objective.values():  # no gap is negative
@@ -181,6 +182,7 @@ class _Job:
         optimizers: dict[str, Optimizer],
         done: dict[str, list[Arrays]],
     ) -> Iterator[Any]:
+        """The rows of the norms of b1 and b2."""
         for model, parts in done.items():
             for which in ("b1", "b2"):
                 norms = _join(parts, which)

@@ -12,13 +12,13 @@ from torch import Tensor
 
 from proxlearn.errors import InputError
 from proxlearn.evaluation.experiments.experiment import Problems, Setting
+from proxlearn.evaluation.report.verdicts import PUBLISHED, RIGHT
 from proxlearn.names import RESCALED
 from proxlearn.problems.problem import Problem
 from proxlearn.problems.smooth import Logistic, Softmax
 
 STEPPED = ("ista", "fista", "fista-restart")
 """Optimizers whose step the convention changes."""
-RIGHT, PUBLISHED = "right step", "published step"
 
 
 def stepped(name: str) -> bool:

@@ -24,6 +24,7 @@ from proxlearn.evaluation.experiments.presets import (
     UNROLLED,
     Preset,
 )
+from proxlearn.evaluation.report import verdicts
 from proxlearn.training import Report, TrainConfig, train
 from proxlearn.training.families import Family
 
@@ -32,8 +33,8 @@ COMMAND = "python -m proxlearn.evaluation.experiments.trainings"
 
 ABLATION = ("p", "a", "pba", "pba1", "pba2", "pba12")
 """The variants of the paper's Figure 1 beside PA."""
-BLACK_BOX = ("l2o-dm", "rnnprop")
-SEEDS = (0, 1, 2)
+BLACK_BOX = tuple(verdicts.GENERIC)
+SEEDS = verdicts.SEEDS
 MINUTES = {
     "lasso": 20.0,
     "small-lasso": 8.0,

@@ -10,6 +10,9 @@ from functools import reduce
 
 from proxlearn.evaluation.report.counts import Count, Results
 from proxlearn.evaluation.report.verdicts import (
+    BASELINES,
+    GENERIC,
+    LESS,
     OPEN,
     PUBLISHED,
     RIGHT,
@@ -25,15 +28,12 @@ from proxlearn.evaluation.report.verdicts import (
     verdict_by_step,
 )
 
-GENERIC = {"l2o-dm": "L2O-DM", "rnnprop": "RNNprop"}
-BASELINES = {"ista": "ISTA", "fista": "FISTA", "adam": "Adam", "adamhd": "AdamHD"}
 TIMES = {
     "LASSO": ("lasso-pa", "0.485 ms against 3.858"),
     "Spambase": ("logistic-pa", "7.845 ms against 101.6"),
 }
 """Table 2: the model of each place, and the stated times to 1e-3."""
 
-LESS = "L2O-DM and RNNprop were trained on less than the paper's"
 FEWER = "PBA was trained on a fifth of the paper's minibatches, of smaller problems"
 BRIEF = "Ada-LISTA was trained in 150 steps, in which its parameters hardly move"
 """Where our training is not the paper's, so that a verdict is on our weights."""

@@ -13,6 +13,9 @@ import numpy as np
 
 from proxlearn.evaluation.report.counts import Count, Results
 from proxlearn.evaluation.report.verdicts import (
+    BASELINES,
+    GENERIC,
+    LESS,
     PUBLISHED,
     RIGHT,
     SEEDS,
@@ -34,11 +37,9 @@ from proxlearn.evaluation.report.verdicts import (
 
 FLOOR = 1e-6
 """Gaps below it do not fluctuate."""
-GENERIC = {"l2o-dm": "L2O-DM", "rnnprop": "RNNprop"}
-LARGE = {**GENERIC, "ista": "ISTA", "fista": "FISTA", "adam": "Adam", "adamhd": "AdamHD"}
+LARGE = {**GENERIC, **BASELINES}
 """What Figure 8 compares L2O-PA with."""
 FEWER = "PBA12 was trained on a fifth of the paper's minibatches, of smaller problems"
-LESS = "L2O-DM and RNNprop were trained on less than the paper's"
 """Where our training differs from the paper's, so that a verdict is on our weights."""
 SETTLED = 10
 """Figure 2: iterations after which the norms have settled."""

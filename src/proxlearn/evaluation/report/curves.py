@@ -79,6 +79,7 @@ def _floored(experiment: Experiment, value: Array) -> Array:
 
 
 def _dress(axes: "Axes", experiment: Experiment, panel: Panel) -> None:
+    """Limits, scales, labels and legend of the axes of a panel."""
     values = np.concatenate([_floored(experiment, m.mean.value) for m in panel.methods])
     drawn = values[np.isfinite(values) & (values > 0)]
     if len(drawn):

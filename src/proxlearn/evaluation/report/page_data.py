@@ -208,6 +208,7 @@ def _methods(
 
 
 def _method(name: str, label: str, rows: Mapping[str, Array]) -> Method:
+    """The curves of one method from its rows."""
     single = rows["instance"] != parquet.MEAN
     shown = single & (rows["instance"] < parquet.SHOWN)
     some = _grid({c: v[shown] for c, v in rows.items()}) if shown.any() else None

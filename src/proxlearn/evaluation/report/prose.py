@@ -110,6 +110,7 @@ def section(experiment: Experiment) -> str:
 
 
 def _panel(experiment: Experiment, panel: Panel) -> str:
+    """Heading, plot and tables of one panel."""
     heading = f"<h3>{escape(panel.setting)}</h3>" if len(experiment.panels) > 1 else ""
     label = escape(f"{experiment.title} {panel.setting}".strip())
     names = escape(", ".join(method.label for method in panel.methods))

@@ -22,6 +22,12 @@ SEEDS = (0, 1, 2)
 """Seeds of the trainings of a preset."""
 RIGHT, PUBLISHED = "right step", "published step"
 STEPS = (RIGHT, PUBLISHED)
+GENERIC = {"l2o-dm": "L2O-DM", "rnnprop": "RNNprop"}
+"""Learned optimizers that are not made for this kind of problem."""
+BASELINES = {"ista": "ISTA", "fista": "FISTA", "adam": "Adam", "adamhd": "AdamHD"}
+"""Methods without weights that the paper compares with."""
+LESS = "L2O-DM and RNNprop were trained on less than the paper's"
+"""A note where their training is not the paper's, so that a verdict is on our weights."""
 
 
 @dataclass(frozen=True)

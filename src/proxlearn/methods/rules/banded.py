@@ -170,7 +170,7 @@ class BandedRule(LearnedRule):
         self, g: Tensor, y: Tensor, x: Tensor, dg: Tensor, lam: Tensor, scale: Tensor,
         bias: Tensor, direct: Tensor,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        """p L and a (R, n) of rows g, y, x, g - g_last (R, n), with the networks' biases a row."""
+        """p L and a (R, n) of rows g, y, x, g - g_last (R, n), each row with biases of its own."""
         over, unit = 1 / lam, scale / lam
         raw = torch.stack([g * over, y * unit, (y - x) * unit, dg * over], 1).to(bias.dtype)
         inputs = torch.copysign(raw.abs().log1p(), raw)
@@ -187,7 +187,7 @@ class Run:
 
     bands: slice
     places: slice
-    """Of their coordinates."""
+    """The places of their coordinates."""
 
     @property
     def count(self) -> int:
@@ -201,7 +201,7 @@ class Run:
         return t[:, self.places].reshape(len(t) * self.count, -1)
 
     def values(self, t: Tensor) -> Tensor:
-        """Values a band (B, ..., G) as (B * bands, ..., 1)."""
+        """One value for each band, (B, ..., G), as (B * bands, ..., 1)."""
         return t[..., self.bands].movedim(-1, 1).flatten(0, 1)[..., None]
 
 
@@ -299,7 +299,7 @@ def band_means(t: Tensor, sizes: tuple[int, ...]) -> Tensor:
 
 
 def spread(t: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """A value a band, (..., G), for every coordinate of the band, (..., n)."""
+    """The value of each band, (..., G), repeated for all coordinates of the band, (..., n)."""
     if len(sizes) == 1:
         return t
     parts = [v.expand(*v.shape[:-1], n) for v, n in zip(t.split(1, -1), sizes, strict=True)]

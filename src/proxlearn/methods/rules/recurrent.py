@@ -140,6 +140,7 @@ class RecurrentRule(LearnedRule):
         return coefficients, Memory(hidden, memory.step)
 
     def _activate(self, out: Tensor, step: Tensor, r: Penalty) -> Coefficients:
+        """The coefficients from the outputs of the network, (B, outputs, n)."""
         raw = dict(zip(VARIANTS[self.settings.learns], out.unbind(1), strict=True))
         scale = {"p": 2.0, "a": 0.3, "b": 1.0}
         for name in raw:

@@ -33,7 +33,7 @@ START, SLOPE = -3.0, -0.9
 """Before the training gamma L = exp(START) (lam / |A^T b|_inf)^SLOPE. Of six validation pictures of
 64x64 behind blurs, Fourier samples and masks, this is within a factor of 3 of the best of 1, 10,
 30, 100, 300 and 1000 (2026-11-18). On four other ones behind blurs the best constant gamma and rho
-of each take 0.59 of its iterations to a gap of 1e-3: what there is to learn."""
+of each take 0.59 of its iterations to a gap of 1e-3, which is what training can gain."""
 RELAXED = 1.7
 """rho before the training. Of 1, 1.5, 1.8 and 1.93 on these four, 1.5 and 1.8 are best."""
 LARGEST_RHO = 1.95
@@ -184,7 +184,7 @@ class Splitting(Stepwise):
         return problem.f.evaluate(state.x) if at is None else at
 
     def _memory(self, state: State) -> Memory:
-        """The memory; in a training the first gamma again, as what `init` gives has no history."""
+        """The memory; in a training the first gamma is computed again: `init` keeps no graph."""
         m: Memory = state.memory
         return self.rule.first(m) if state.k == 0 and torch.is_grad_enabled() else m
 
@@ -226,7 +226,7 @@ def _length(t: Tensor) -> Tensor:
 
 
 def _cosine(a: Tensor, b: Tensor) -> Tensor:
-    """Of the angle between a and b; 0 where one of them is 0."""
+    """The cosine of the angle between a and b; 0 where one of them is 0."""
     both = _length(a) * _length(b)
     return (a * b).sum(-1, keepdim=True) / torch.where(both > 0, both, 1.0)
 

@@ -24,10 +24,6 @@ class SumAtMost(Simplex):
         inside = positive.sum(-1, keepdim=True) <= self.radius[:, None]
         return torch.where(inside, positive, super().prox(v, p))
 
-    def tie(self, p: Tensor) -> Tensor:
-        """p itself: this prox takes a value for each coordinate."""
-        return p
-
     def conjugate(self, v: Tensor) -> Tensor:
         return self.radius * v.amax(-1).clamp(min=0)
 
