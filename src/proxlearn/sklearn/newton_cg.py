@@ -114,7 +114,11 @@ class Ridge:
         ridge = np.full(d.width, l2)
         ridge[d.n :] = 0.0
         d.passes, level = 0, EPS * self.loss.at_zero()
-        P, Z, state, count = self._begin(point, l2, limits)
+        begun = self._begin(point, l2, limits)
+        P, Z, state, count = begun.point, begun.Z, begun.state, begun.iterations
+        bound = self._bound_of(begun, l2)
+        if self._objective(begun, l2) - bound <= limits.tol * self._objective(begun, l2):
+            return Solved(P, bound, count, d.passes)
         best, idle, last, part, precondition = -np.inf, 0, np.inf, 1e-3, None
         while True:
             state = self._settle(P, Z, state, max(1e-3 * part, 1e-14))
@@ -143,25 +147,42 @@ class Ridge:
             Z += t * dZ
             count += 1
 
-    def _begin(
-        self, point: Array | None, l2: float, limits: Limits
-    ) -> tuple[Array, Array, State, int]:
-        """Where Newton's method begins: point, predictions, loss, and iterations of L-BFGS."""
+    def _objective(self, at: Reached, l2: float) -> float:
+        return at.state.value + 0.5 * l2 * float(np.square(at.point[:, : self.design.n]).sum())
+
+    def _bound_of(self, at: Reached, l2: float) -> float:
+        """A lower bound on the minimum without a product with A, where the gradient is known.
+
+        With an intercept the dual point has to sum to 0. It does when the same multiple of all
+        weights is taken from it, which changes no product with centred columns.
+        """
+        state: State | None = at.state
+        if at.gradient is None or not at.done:
+            return -np.inf
+        if self.design.intercept:
+            state = self.loss.moved(at.state, float(at.state.U.sum() / self.loss.s.sum()))
+        if state is None:
+            return -np.inf
+        C = (l2 * at.point - at.gradient)[:, : self.design.n]
+        return self.loss.bound(state) - 0.5 * float(np.square(C).sum()) / l2
+
+    def _begin(self, point: Array | None, l2: float, limits: Limits) -> Reached:
+        """Where Newton's method begins."""
         d = self.design
         if point is None:
             P, Z = np.zeros((self.rows, d.width)), np.zeros((self.rows, len(d.s)))
         else:
             P, Z = point.copy(), d.predict(point)
         state = self.loss.at(Z)
-        if not self.is_easy:
-            return P, Z, state, 0
         start = Reached(P, Z, state, 0, False)
+        if not self.is_easy:
+            return start
         if point is not None:
             start = self.quasi_newton.look_ahead(start, l2)
         start.state = self._settle(start.point, start.Z, start.state, FIRST_SETTLED)
         found = self.quasi_newton.minimise(start, l2, limits.tol, limits.max_iter)
         self.is_easy = found.done
-        return found.point, found.Z, found.state, found.iterations
+        return found
 
     def _settle(self, P: Array, Z: Array, state: State, part: float) -> State:
         """The loss at Z after its constants were minimised, which changes P and Z.
@@ -195,7 +216,7 @@ class Ridge:
             inverse = 1.0 / np.maximum(diagonal, np.finfo(float).tiny)
             return lambda G: inverse * G
         if self.blocks is None or self.outdated:
-            self.blocks = [self.design.gram(row) for row in self.loss.curvature(state)]
+            self.blocks = [self.design.gram(slice(None), row) for row in self.loss.curvature(state)]
         self.outdated = False
         inverses = np.stack([_inverse(block, ridge) for block in self.blocks])
         return lambda G: np.matmul(inverses, G[..., None])[..., 0]
