@@ -127,7 +127,8 @@ class Ridge:
             C = self.design.correlate(state.U)
             objective = state.value + 0.5 * float((ridge * P * P).sum())
             C[:, d.n :] = 0.0
-            best = max(best, self.loss.bound(state) - 0.5 * float(np.square(C).sum()) / l2)
+            bound = self.loss.bound(state) - 0.5 * float(np.square(C).sum()) / l2
+            best = max(best, bound - _lost(state, P[:, d.n :]))
             gap = objective - best
             target = max(limits.tol * abs(objective), level)
             idle = 0 if objective < last else idle + 1
@@ -163,8 +164,10 @@ class Ridge:
             state = self.loss.moved(at.state, float(at.state.U.sum() / self.loss.s.sum()))
         if state is None:
             return -np.inf
-        C = (l2 * at.point - at.gradient)[:, : self.design.n]
-        return self.loss.bound(state) - 0.5 * float(np.square(C).sum()) / l2
+        n = self.design.n
+        C = (l2 * at.point - at.gradient)[:, :n]
+        bound = self.loss.bound(state) - 0.5 * float(np.square(C).sum()) / l2
+        return bound - _lost(state, at.point[:, n:])
 
     def _begin(self, point: Array | None, l2: float, limits: Limits) -> Reached:
         """Where Newton's method begins."""
@@ -303,7 +306,7 @@ def certified(
     objectives = [s.value + 0.5 * w * q for s, w, q in zip(states, l2, squares, strict=True)]
     bounds = [one.bound for one in solved]
     if not proven:
-        bounds = _bounds(A, loss, states, l2, intercept)
+        bounds = _bounds(A, loss, states, double, constants, l2, intercept)
     level, found = EPS * loss.at_zero(), []
     for k, one in enumerate(solved):
         gap = max(objectives[k] - bounds[k], 0.0)
@@ -313,17 +316,36 @@ def certified(
     return found
 
 
-def _bounds(A: Any, loss: Loss, states: Sequence[State], l2: Array, intercept: bool) -> list[float]:
+def _bounds(
+    A: Any, loss: Loss, states: Sequence[State], W: Array, constants: Array, l2: Array,
+    intercept: bool,
+) -> list[float]:  # fmt: skip
     """Lower bounds on the minima, from the dual points of the states."""
     if intercept:
         for state in states:
             loss.balance(state)
     U = np.concatenate([state.U for state in states])
     C = np.asarray((A.T @ U.T).T)
+    lost = [0.0] * len(states)
     if intercept:
-        C = C - U.sum(1)[:, None] * np.asarray((loss.s / loss.s.sum()) @ A).ravel()
+        mean = np.asarray((loss.s / loss.s.sum()) @ A).ravel()
+        C = C - U.sum(1)[:, None] * mean
+        lost = [_lost(s, c) for s, c in zip(states, constants + W @ mean, strict=True)]
     squares = np.square(C).sum(1).reshape(len(states), -1).sum(1)
     return [
-        loss.bound(state) - 0.5 * float(square) / w
-        for state, square, w in zip(states, squares, l2, strict=True)
+        loss.bound(state) - 0.5 * float(square) / w - less
+        for state, square, w, less in zip(states, squares, l2, lost, strict=True)
     ]
+
+
+def _lost(state: State, constants: Array) -> float:
+    """What the bound of a dual point U (R, m) loses, as its rows do not sum to exactly 0.
+
+    F(y) is at least the dual value plus sum(U_r) c_r with the constants c of y, which are those of
+    the minimiser, for centred columns. They are taken for at most twice the last ones.
+    """
+    return (
+        2.0 * float(np.abs(state.U.sum(1)) @ np.abs(np.ravel(constants)))
+        if np.size(constants)
+        else 0.0
+    )
