@@ -7,6 +7,7 @@ import proxlearn.sklearn as ours
 from proxlearn.core.glm import solve_glm
 from proxlearn.sklearn import ridge
 from proxlearn.sklearn.design import Design
+from proxlearn.sklearn.preconditioning import estimate, factor
 from proxlearn.sklearn.quasi_newton import Memory, QuasiNewton, Reached
 from proxlearn.sklearn.smooth_losses import Logistic, Poisson
 
@@ -76,6 +77,62 @@ def test_columns_of_unequal_lengths_take_few_iterations(classes):
     assert path.n_iter_.max() <= 45
 
 
+def test_units_of_a_factor_make_the_hessian_one():
+    """A step s is L^T s and a gradient g is L^-1 g; from all rows the Hessian is exact."""
+    random = np.random.default_rng(0)
+    A, s = random.standard_normal((30, 5)) + 3.0, random.random(30)
+    design, ridge = Design(A, s, True), np.append(np.full(5, 0.1), 0.0)
+    H = estimate(design, s) + np.diag(ridge)
+    centred = np.column_stack([A - s @ A / s.sum(), np.ones(30)])
+    np.testing.assert_allclose(H, centred.T * s @ centred + np.diag(ridge), atol=1e-12)
+    units, step = factor(estimate(design, s), ridge), random.standard_normal((1, 6))
+    np.testing.assert_allclose(units.gradient(step @ H), units.step(step), atol=1e-12)
+    np.testing.assert_allclose(units.outward(units.step(step)), step, rtol=1e-10)
+    assert factor(-np.eye(3), np.zeros(3)) is None
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (30, 5), (37, 9)])
+def test_the_first_product_finds_means_and_squares(shape):
+    random = np.random.default_rng(0)
+    A, s = random.standard_normal(shape) + 2.0, random.random(shape[0])
+    U = random.standard_normal((1, shape[0]))
+    tall, flat = Design(np.asfortranarray(A), s, True), Design(np.vstack([A, A])[: len(A)], s, True)
+    np.testing.assert_allclose(tall.correlate(U), flat.correlate(U), atol=1e-12)
+    np.testing.assert_allclose(tall.mean, flat.mean, rtol=1e-12)
+    np.testing.assert_allclose(tall.squares(), flat.squares(), atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", [Logistic, Poisson])
+def test_a_moved_dual_point_has_no_sum(loss):
+    """It bounds the loss of every constant, and infeasible points are refused."""
+    random = np.random.default_rng(0)
+    b, s = np.where(random.random(20) < 0.5, 1.0, 2.0), random.random(20)
+    f = loss(2.0 * b - 3.0, s) if loss is Logistic else loss(b, s)
+    state = f.at(0.3 * random.standard_normal((1, 20)))
+    moved = f.moved(state, float(state.U.sum() / s.sum()))
+    assert abs(moved.U.sum()) < 1e-14
+    np.testing.assert_allclose(moved.U, state.U - s * state.U.sum() / s.sum(), atol=1e-15)
+    constants = [f.at(np.full((1, 20), c)).value for c in np.linspace(-1.0, 2.0, 31)]
+    assert 0.0 < f.bound(moved) <= min(constants)
+    assert f.moved(state, -10.0) is None
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_correlated_columns_take_few_iterations(counts):
+    """Without a factor of the Hessian they take 60 and 41."""
+    random = np.random.default_rng(0)
+    X = random.standard_normal((6000, 110))
+    for j in range(1, 110):
+        X[:, j] += 0.9 * X[:, j - 1]
+    rates = np.exp(0.1 * X[:, :10] @ random.standard_normal(10))
+    if counts:
+        model = ours.PoissonRegressor(alpha=1e-3).fit(X, random.poisson(rates))
+    else:
+        y = random.random(6000) < rates / (1.0 + rates)
+        model = ours.LogisticRegression(C=100).fit(X, y)
+    assert np.max(model.n_iter_) <= 25
+
+
 def test_looking_ahead_never_goes_up():
     random = np.random.default_rng(0)
     A, b = random.standard_normal((40, 6)), np.sign(random.standard_normal(40))
@@ -129,6 +186,7 @@ def test_a_large_poisson_problem_that_is_slow_for_lbfgs_is_ended_by_the_core(
     monkeypatch.setattr(ridge, "solve_glm", core)
     expected = ours.PoissonRegressor(alpha=1e-4, fit_intercept=fit_intercept, tol=1e-8).fit(X, y)
     monkeypatch.setattr(ridge, "LARGE", {"poisson": 1})
+    monkeypatch.setattr(ridge, "TRIAL", 6)
     model = ours.PoissonRegressor(alpha=1e-4, fit_intercept=fit_intercept, tol=1e-8).fit(X, y)
     assert reached[0] is None
     assert reached[1].shape == (1, 12 + fit_intercept)

@@ -178,6 +178,7 @@ def test_what_was_counted_before_an_interruption_is_printed(monkeypatch, capsys,
         (261119, 34007),  # squares of A that overflow, with an l2 penalty alone
         (261119, 37438),  # an extrapolated point beside the simplex taken for the best one
         (20261120, 5206),  # the rounding of one class measured by the entries of all of them
+        (20261120, 49839),  # dual points of l2 problems whose sum is 0 to rounding only
         (20261120, 35295),  # without a penalty, the gradient at 0 of centred columns, in the fuzz
         (20261120, 35878),  # an answer that is no number is the same with two threads, in the fuzz
     ],

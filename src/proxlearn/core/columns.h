@@ -98,6 +98,28 @@ static inline double examine(const double *a, long ld, const double *u, double *
     return correlate_columns(a, ld, u, c, m, n, 1);
 }
 
+/* For columns of length m that lie one after the other: the sums of s_i a_ij, s_i a_ij^2 and u_i a_ij, in three rows of n. */
+static inline void column_moments(const double *a, const double *s, const double *u, double *out, long m, long n) {
+    for (long j = 0; j < n; j += 4) {
+        const double *column[4];
+        lanes sum[12] = {{0}};
+        for (int k = 0; k < 4; k++) column[k] = a + (j + k < n ? j + k : j) * m;
+        for (long i = 0; i < m; i += LANES) {
+            const long left = m - i;
+            lanes weight = left < LANES ? load_some(s + i, left) : load(s + i), v = left < LANES ? load_some(u + i, left) : load(u + i);
+#pragma GCC unroll 4
+            for (int k = 0; k < 4; k++) {
+                lanes w = left < LANES ? load_some(column[k] + i, left) : load(column[k] + i), p = weight * w;
+                sum[k] += p;
+                sum[4 + k] += p * w;
+                sum[8 + k] += v * w;
+            }
+        }
+        for (int k = 0; k < 4 && j + k < n; k++)
+            for (int r = 0; r < 3; r++) out[r * n + j + k] = sum_of_lanes(sum[4 * r + k]);
+    }
+}
+
 /* y += sum of weight_i times column item_i of H, of length n; columns begin `ld` apart. */
 static inline void add_columns(const double *H, long ld, const intptr_t *item, const double *weight, long count, double *restrict y,
                                long n) {

@@ -49,6 +49,7 @@ cdef extern from "maths.h" nogil:
 
 cdef extern from "columns.h" nogil:
     enum: LANES
+    void column_moments(const double *a, const double *s, const double *u, double *out, long m, long n) noexcept
     double examine(const double *a, long ld, const double *u, double *c, long m, long n) noexcept
     void correlate_tall_double(const double *a, long ld, const double *u, double *c, long m, long n) noexcept
     void add_columns(
@@ -220,6 +221,14 @@ def largest_and_products(A, u):
     largest = examine(<double *> cnp.PyArray_DATA(A), cnp.PyArray_DIM(A, 0), <double *> cnp.PyArray_DATA(u),
                       <double *> cnp.PyArray_DATA(products), cnp.PyArray_DIM(A, 0), n)
     return (largest, products) if isfinite(largest) else None
+
+
+def moments(const double[::1, :] A, const double[::1] s, const double[::1] u):
+    """The sums of s_i a_ij, s_i a_ij^2 and u_i a_ij in three rows (3, n), from one pass over A (m, n)."""
+    cdef double[:, ::1] out = np.empty((3, A.shape[1]))
+    with nogil:
+        column_moments(&A[0, 0], &s[0], &u[0], &out[0, 0], A.shape[0], A.shape[1])
+    return np.asarray(out)
 
 
 def is_matrix(array):

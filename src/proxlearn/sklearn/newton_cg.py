@@ -114,7 +114,11 @@ class Ridge:
         ridge = np.full(d.width, l2)
         ridge[d.n :] = 0.0
         d.passes, level = 0, EPS * self.loss.at_zero()
-        P, Z, state, count = self._begin(point, l2, limits)
+        begun = self._begin(point, l2, limits)
+        P, Z, state, count = begun.point, begun.Z, begun.state, begun.iterations
+        bound = self._bound_of(begun, l2)
+        if self._objective(begun, l2) - bound <= limits.tol * self._objective(begun, l2):
+            return Solved(P, bound, count, d.passes)
         best, idle, last, part, precondition = -np.inf, 0, np.inf, 1e-3, None
         while True:
             state = self._settle(P, Z, state, max(1e-3 * part, 1e-14))
@@ -123,7 +127,8 @@ class Ridge:
             C = self.design.correlate(state.U)
             objective = state.value + 0.5 * float((ridge * P * P).sum())
             C[:, d.n :] = 0.0
-            best = max(best, self.loss.bound(state) - 0.5 * float(np.square(C).sum()) / l2)
+            bound = self.loss.bound(state) - 0.5 * float(np.square(C).sum()) / l2
+            best = max(best, bound - _lost(state, P[:, d.n :]))
             gap = objective - best
             target = max(limits.tol * abs(objective), level)
             idle = 0 if objective < last else idle + 1
@@ -143,25 +148,44 @@ class Ridge:
             Z += t * dZ
             count += 1
 
-    def _begin(
-        self, point: Array | None, l2: float, limits: Limits
-    ) -> tuple[Array, Array, State, int]:
-        """Where Newton's method begins: point, predictions, loss, and iterations of L-BFGS."""
+    def _objective(self, at: Reached, l2: float) -> float:
+        return at.state.value + 0.5 * l2 * float(np.square(at.point[:, : self.design.n]).sum())
+
+    def _bound_of(self, at: Reached, l2: float) -> float:
+        """A lower bound on the minimum without a product with A, where the gradient is known.
+
+        With an intercept the dual point has to sum to 0. It does when the same multiple of all
+        weights is taken from it, which changes no product with centred columns.
+        """
+        state: State | None = at.state
+        if at.gradient is None or not at.done:
+            return -np.inf
+        if self.design.intercept:
+            state = self.loss.moved(at.state, float(at.state.U.sum() / self.loss.s.sum()))
+        if state is None:
+            return -np.inf
+        n = self.design.n
+        C = (l2 * at.point - at.gradient)[:, :n]
+        bound = self.loss.bound(state) - 0.5 * float(np.square(C).sum()) / l2
+        return bound - _lost(state, at.point[:, n:])
+
+    def _begin(self, point: Array | None, l2: float, limits: Limits) -> Reached:
+        """Where Newton's method begins."""
         d = self.design
         if point is None:
             P, Z = np.zeros((self.rows, d.width)), np.zeros((self.rows, len(d.s)))
         else:
             P, Z = point.copy(), d.predict(point)
         state = self.loss.at(Z)
-        if not self.is_easy:
-            return P, Z, state, 0
         start = Reached(P, Z, state, 0, False)
+        if not self.is_easy:
+            return start
         if point is not None:
             start = self.quasi_newton.look_ahead(start, l2)
         start.state = self._settle(start.point, start.Z, start.state, FIRST_SETTLED)
         found = self.quasi_newton.minimise(start, l2, limits.tol, limits.max_iter)
         self.is_easy = found.done
-        return found.point, found.Z, found.state, found.iterations
+        return found
 
     def _settle(self, P: Array, Z: Array, state: State, part: float) -> State:
         """The loss at Z after its constants were minimised, which changes P and Z.
@@ -195,7 +219,7 @@ class Ridge:
             inverse = 1.0 / np.maximum(diagonal, np.finfo(float).tiny)
             return lambda G: inverse * G
         if self.blocks is None or self.outdated:
-            self.blocks = [self.design.gram(row) for row in self.loss.curvature(state)]
+            self.blocks = [self.design.gram(slice(None), row) for row in self.loss.curvature(state)]
         self.outdated = False
         inverses = np.stack([_inverse(block, ridge) for block in self.blocks])
         return lambda G: np.matmul(inverses, G[..., None])[..., 0]
@@ -282,7 +306,7 @@ def certified(
     objectives = [s.value + 0.5 * w * q for s, w, q in zip(states, l2, squares, strict=True)]
     bounds = [one.bound for one in solved]
     if not proven:
-        bounds = _bounds(A, loss, states, l2, intercept)
+        bounds = _bounds(A, loss, states, double, constants, l2, intercept)
     level, found = EPS * loss.at_zero(), []
     for k, one in enumerate(solved):
         gap = max(objectives[k] - bounds[k], 0.0)
@@ -292,17 +316,36 @@ def certified(
     return found
 
 
-def _bounds(A: Any, loss: Loss, states: Sequence[State], l2: Array, intercept: bool) -> list[float]:
+def _bounds(
+    A: Any, loss: Loss, states: Sequence[State], W: Array, constants: Array, l2: Array,
+    intercept: bool,
+) -> list[float]:  # fmt: skip
     """Lower bounds on the minima, from the dual points of the states."""
     if intercept:
         for state in states:
             loss.balance(state)
     U = np.concatenate([state.U for state in states])
     C = np.asarray((A.T @ U.T).T)
+    lost = [0.0] * len(states)
     if intercept:
-        C = C - U.sum(1)[:, None] * np.asarray((loss.s / loss.s.sum()) @ A).ravel()
+        mean = np.asarray((loss.s / loss.s.sum()) @ A).ravel()
+        C = C - U.sum(1)[:, None] * mean
+        lost = [_lost(s, c) for s, c in zip(states, constants + W @ mean, strict=True)]
     squares = np.square(C).sum(1).reshape(len(states), -1).sum(1)
     return [
-        loss.bound(state) - 0.5 * float(square) / w
-        for state, square, w in zip(states, squares, l2, strict=True)
+        loss.bound(state) - 0.5 * float(square) / w - less
+        for state, square, w, less in zip(states, squares, l2, lost, strict=True)
     ]
+
+
+def _lost(state: State, constants: Array) -> float:
+    """What the bound of a dual point U (R, m) loses, as its rows do not sum to exactly 0.
+
+    F(y) is at least the dual value plus sum(U_r) c_r with the constants c of y, which are those of
+    the minimiser, for centred columns. They are taken for at most twice the last ones.
+    """
+    return (
+        2.0 * float(np.abs(state.U.sum(1)) @ np.abs(np.ravel(constants)))
+        if np.size(constants)
+        else 0.0
+    )

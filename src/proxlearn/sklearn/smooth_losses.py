@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
+from proxlearn.core import kernel
 from proxlearn.sklearn.fitting import Array
 
 
@@ -51,8 +52,22 @@ class Loss(Protocol):
     def balance(self, state: State) -> None:
         """Move the dual point so that the sum of each row is 0, as an intercept asks."""
 
+    def moved(self, state: State, by: float) -> State | None:
+        """The dual point less `by` times the weights, or None where no such point is feasible."""
+
     def bound(self, state: State) -> float:
         """Minus the conjugate of the loss at minus the dual point."""
+
+
+def _compiled_state(compiled: Any, Z: Array, spare: State | None) -> State:
+    """A compiled loss at predictions Z (1, m).
+
+    New arrays of some ten thousand samples take longer than the arithmetic, so that those of a
+    `spare` state are used again.
+    """
+    z = np.ascontiguousarray(Z[0])
+    U, own = np.empty((2, *Z.shape)) if spare is None else (spare.U, spare.own)
+    return State(compiled.at(z, U[0], own[0]), U, own)
 
 
 class OfOneRow:
@@ -93,6 +108,9 @@ class Squares(OfOneRow):
     def balance(self, state: State) -> None:
         state.U -= self.s * (state.U.sum() / self.s.sum())
 
+    def moved(self, state: State, by: float) -> State | None:
+        return None
+
     def bound(self, state: State) -> float:
         used = self.s > 0
         u = state.U[0, used]
@@ -106,34 +124,13 @@ class Logistic(OfOneRow):
 
     def __init__(self, b: Array, s: Array, rows: int = 1):
         self.b, self.s, self.signed = b, s, s * b
-        self.room: Array | None = None
+        self.compiled = kernel.Logistic(b, s)
 
     def at_zero(self) -> float:
         return float(self.s.sum() * np.log(2.0))
 
     def at(self, Z: Array, spare: State | None = None) -> State:
-        # For ten thousand samples or more the system would give new memory for each array, which
-        # takes four times as long as the arithmetic. So two are kept, and two come from `spare`.
-        margin, e = self._room(Z.shape)
-        U, wrong = (np.empty_like(Z), np.empty_like(Z)) if spare is None else (spare.U, spare.own)
-        np.multiply(self.b, Z, out=margin)
-        np.abs(margin, out=e)
-        np.negative(e, out=e)
-        np.exp(e, out=e)
-        np.copyto(wrong, e)
-        np.copyto(wrong, 1.0, where=margin <= 0)
-        np.add(e, 1.0, out=U)
-        wrong /= U
-        np.log1p(e, out=e)
-        np.minimum(margin, 0.0, out=margin)
-        e -= margin
-        np.multiply(self.signed, wrong, out=U)
-        return State(float((e @ self.s).sum()), U, wrong)
-
-    def _room(self, shape: tuple[int, ...]) -> Array:
-        if self.room is None or self.room.shape[1:] != shape:
-            self.room = np.empty((2, *shape))
-        return self.room
+        return _compiled_state(self.compiled, Z, spare)
 
     def curvature(self, state: State) -> Array:
         curvature: Array = self.s * state.own * (1.0 - state.own)
@@ -154,6 +151,12 @@ class Logistic(OfOneRow):
         state.own = state.own * np.minimum(shares, 1.0)
         state.U = self.signed * state.own
 
+    def moved(self, state: State, by: float) -> State | None:
+        wrong = state.own - by * self.b
+        if not (wrong.min() >= 0.0 and wrong.max() <= 1.0):
+            return None
+        return State(state.value, self.signed * wrong, wrong)
+
     def bound(self, state: State) -> float:
         return float(self.s @ _entropy(state.own[0]))
 
@@ -172,25 +175,13 @@ class Poisson(OfOneRow):
         self.b, self.s = b, s
         self.some = b > 0
         self.log_b = np.log(np.where(self.some, b, 1.0))
-        self.room: Array | None = None
+        self.compiled = kernel.Poisson(b, s)
 
     def at_zero(self) -> float:
         return float(self.s @ (1.0 - self.b + self.b * self.log_b))
 
     def at(self, Z: Array, spare: State | None = None) -> State:
-        # New arrays of some ten thousand samples take longer than the arithmetic, as in `Logistic`.
-        if self.room is None or self.room.shape != Z.shape:
-            self.room = np.empty_like(Z)
-        terms = np.minimum(Z, self.largest, out=self.room)
-        U, means = (np.empty_like(Z), np.empty_like(Z)) if spare is None else (spare.U, spare.own)
-        np.exp(terms, out=means)
-        np.subtract(self.b, means, out=U)
-        terms -= self.log_b
-        terms *= self.b
-        terms += U
-        value = -float(terms[0] @ self.s)
-        U *= self.s
-        return State(value, U, means)
+        return _compiled_state(self.compiled, np.minimum(Z, self.largest), spare)
 
     def curvature(self, state: State) -> Array:
         curvature: Array = self.s * state.own
@@ -208,6 +199,10 @@ class Poisson(OfOneRow):
         """The sum of the counts divided by that of the means, (1,)."""
         excess: Array = (self.s @ self.b) / np.maximum(state.own @ self.s, np.finfo(float).tiny)
         return excess
+
+    def moved(self, state: State, by: float) -> State | None:
+        means = state.own + by
+        return State(state.value, self.s * (self.b - means), means) if means.min() >= 0.0 else None
 
     def bound(self, state: State) -> float:
         q = state.own[0]
@@ -305,6 +300,9 @@ class Softmax:
         P[self.cells] = 0.0
         balanced = self._state(state.value, P, P.sum(0))
         state.U, state.own = balanced.U, balanced.own
+
+    def moved(self, state: State, by: float) -> State | None:
+        return None
 
     def bound(self, state: State) -> float:
         P, wrong = state.own

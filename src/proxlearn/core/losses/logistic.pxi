@@ -73,6 +73,9 @@ cdef class Logistic(Loss):
     cdef void differentiate(self, double *z) noexcept nogil:
         logistic_state(self.s, self.b, z, self.t, self.h, self.u, self.m)
 
+    cdef double *means(self) noexcept nogil:
+        return self.t
+
     cdef void curvature(self, double *D) noexcept nogil:
         cdef Py_ssize_t i
         for i in range(self.m):

@@ -43,6 +43,20 @@ cdef class Loss:
         memcpy(&out[0], self.u, self.m * sizeof(double))
         return np.asarray(out)
 
+    def at(self, const double[::1] z, double[::1] u, double[::1] own):
+        """f at predictions z (m,); u becomes the dual point there, and `own` what the curvature is made of."""
+        cdef double value
+        with nogil:
+            value = self.value(<double *> &z[0], NULL, 0.0)
+            self.differentiate(<double *> &z[0])
+            memcpy(&u[0], self.u, self.m * sizeof(double))
+            memcpy(&own[0], self.means(), self.m * sizeof(double))
+        return value
+
+    cdef double *means(self) noexcept nogil:
+        """Probabilities of the wrong labels or means of the counts, (m,), where the dual point was computed last."""
+        return self.u
+
     cdef void take_targets(self, double *b) noexcept nogil:
         """Go on with other targets or labels."""
         self.b = b

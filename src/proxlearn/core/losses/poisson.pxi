@@ -127,6 +127,9 @@ cdef class Poisson(Loss):
     cdef void differentiate(self, double *z) noexcept nogil:
         poisson_state(self.s, self.b, z, self.mu, self.bend, self.u, self.m)
 
+    cdef double *means(self) noexcept nogil:
+        return self.mu
+
     cdef void curvature(self, double *D) noexcept nogil:
         cdef Py_ssize_t i
         for i in range(self.m):
