@@ -64,7 +64,7 @@ cdef class Improver(Certified):
     cdef void forget_failures(self) noexcept nogil:
         """Let sweeps be tried again for another problem, so that its answer depends on it alone."""
         self.sparse_descent.failed = self.block_descent.failed = False
-        self.stuck = 0
+        self.stuck = self.sparse_descent.given_up = 0
 
     cdef int check_signals(self) except -1 nogil:
         return look_for_interrupt(&self.next_look)

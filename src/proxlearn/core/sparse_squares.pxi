@@ -20,6 +20,7 @@ cdef double HOPE_OF_SQUARES = 10.0
 cdef double BEGIN_AGAIN = 1e-4
 
 cdef enum:
+    MOST_GIVEN_UP = 3     # Calls that idle rounds ended, after which sweeps are not tried again: with 1 words of 3000 x 5000, rows of length 1, took 1.7 s at 0.001 in place of 0.33.
     MOST_IDLE_SWEEPS = 6  # Rounds that do not halve the violations: rounding, or columns that sweeps are no good for. Not measured.
     BUCKETS = 64          # Of the sizes of slopes, each a quarter of an octave.
 
@@ -34,6 +35,7 @@ cdef class SparseSquares(SparseDescent):
     """Minimises least squares on a working set of sparse columns."""
 
     cdef double base        # F at v = 0, as the model has it
+    cdef Py_ssize_t given_up  # calls that idle rounds ended before the violations were LEFT_BY_SWEEPS of the first
     cdef double met         # the violations that the last sweep met
     cdef bint selected      # True where sweeps take long, and a dense model of the support takes over
     cdef double left        # those that it is likely to have left
@@ -65,7 +67,8 @@ cdef class SparseSquares(SparseDescent):
             if self.left <= target or now() >= until:
                 return 0
             if idle >= MOST_IDLE_SWEEPS:
-                self.failed = least > LEFT_BY_SWEEPS * began
+                self.given_up += least > LEFT_BY_SWEEPS * began
+                self.failed = self.given_up >= MOST_GIVEN_UP
                 return 0
             if worst <= BEGIN_AGAIN * highest:
                 self.begin_again(A, v)
