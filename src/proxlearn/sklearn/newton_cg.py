@@ -341,11 +341,8 @@ def _bounds(
 def _lost(state: State, constants: Array) -> float:
     """What the bound of a dual point U (R, m) loses, as its rows do not sum to exactly 0.
 
-    F(y) is at least the dual value plus sum(U_r) c_r with the constants c of y, which are those of
-    the minimiser, for centred columns. They are taken for at most twice the last ones.
+    F(y) is at least the dual value plus sum(U_r) c_r with the constants c of the minimiser y, for
+    centred columns. They are taken for at most twice the last ones.
     """
-    return (
-        2.0 * float(np.abs(state.U.sum(1)) @ np.abs(np.ravel(constants)))
-        if np.size(constants)
-        else 0.0
-    )
+    sums = np.abs(state.U.sum(1))[: np.size(constants)]  # without an intercept there are none
+    return 2.0 * float(sums @ np.abs(np.ravel(constants)))
