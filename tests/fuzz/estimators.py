@@ -86,6 +86,7 @@ class Data:
         n = self.n + self.intercept
         bounds = self.with_constant(lower, -np.inf), np.full(n, np.inf, LONG)
         y = self.y[self.rows].astype(LONG)
+        more["intercepts"] = int(self.intercept and loss == "squares")
         return Plain(loss, self.columns(), y, *rows, *bounds, **more)
 
     def found(self, plain: Plain, model: Any, status: str, factor: Any = 1) -> Found:

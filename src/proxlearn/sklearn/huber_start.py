@@ -53,7 +53,9 @@ def joint_start(
     with np.errstate(all="ignore"):
         try:
             found = problem.minimise(v, scale)
-        except OverflowError:  # of Python's numbers, by data of extreme size
+        except (
+            ArithmeticError
+        ):  # of Python's numbers: data of extreme size, or a scale that goes to 0
             return None
     if found is None:
         return None
