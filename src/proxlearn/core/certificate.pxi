@@ -3,17 +3,18 @@
 # Bounds are computed in float64 from the dual point of x. It is scaled until it is feasible; before that it
 # is made orthogonal to unpenalised columns, and moved into the dual cone of one-sided constraints.
 
-# A correlation above ROUNDINGS + sqrt(m) units is taken for a slope, which no gap may leave out. At the end of
-# 1,654 simulated fits with unpenalised columns (10 to 1000 rows, eight designs; 2026-11-20) the largest was below a fifth of that in 99
-# of 100 fits of each loss, of softmax in 95.
-# With 1e3 in place of it a slope of 85 units that led far away was left out, and a gap of 1.5e-10 stood where 3.8e-10 is true. FARTHER
-# was not chosen by a measurement: the minimiser is not known, so that it is an assumption about it and no bound.
+# A correlation above ROUNDINGS + sqrt(m) units is taken for a slope, which no gap may leave out. At the end
+# of 1,654 simulated fits with unpenalised columns (10 to 1000 rows, eight designs; 2026-11-20) the largest
+# was below a fifth of that in 99 of 100 fits of each loss, of softmax in 95. With 1e3 in place of it a slope
+# of 85 units that led far away was left out, and a gap of 1.5e-10 stood where 3.8e-10 is true. FARTHER was
+# not chosen by a measurement: the minimiser is not known, so that it is an assumption about it and no bound.
 cdef double ROUNDINGS = 16.0  # Rounding of a sum of products, in units of that of their length.
 cdef double NEARLY = 1e3      # The same for slopes that another step may remove.
 cdef double FARTHER = 16.0    # How many times as far as x a minimiser is thought to be on unpenalised columns.
-# The part of the allowed gap that a penalty may have to be left out of the bound, the rest being for the gap itself. On 2026-11-19, with
-# LASSO, elastic net, Huber, logistic, Poisson and multi-task problems of 20 x 5 and 200 x 50 and a lam of 1e-300 to 1e-6, 97 of 180 solves
-# to 1e-6 ended MAX_ITER without it, and none with it and STANDS_STILL (loop.pxi).
+# The part of the allowed gap that a penalty may have to be left out of the bound, the rest being for the gap
+# itself. On 2026-11-19, with LASSO, elastic net, Huber, logistic, Poisson and multi-task problems of 20 x 5
+# and 200 x 50 and a lam of 1e-300 to 1e-6, 97 of 180 solves to 1e-6 ended MAX_ITER without it, and none with
+# it and STANDS_STILL (loop.pxi).
 cdef double LEFT_OUT = 0.1
 cdef double VISIBLE = 0.02  # An objective below this part of b'b is not computed as a difference from b'b, whose rounding would show.
 

@@ -17,16 +17,18 @@ cdef enum:
 
 cdef enum:
     FIRST_COLUMNS = 10   # Columns that join at least; the square root of n where that is more. 4 and 25: 1.00 and 1.02 of the time (improver.pxi).
-    # Blocks of a tall A join up to so many times the support: of a multi-task problem 500 x 300 at 0.02 lambda_max
-    # (benchmarks/everyday.py, 2026-11-18) 5.7 ms instead of 11.2. On wide data it took up to twice as long.
+    # Blocks of a tall A join up to so many times the support: of a multi-task problem 500 x 300 at 0.02
+    # lambda_max (benchmarks/everyday.py, 2026-11-18) 5.7 ms instead of 11.2. On wide data it took up to twice
+    # as long.
     TALL_BLOCK_GROWTH = 3
     MOST_STUCK = 2       # Working sets that sweeps do not solve, and nothing joins: models with a Hessian take over.
 
 
-# A working set is solved until its violations are PART of the largest violation outside, since a better answer
-# would not last. On the simulated data of coordinate_model.pxi 0.15 and 0.6 in place of 0.3 take 1.11 and 1.04 times as long,
-# and on elastic nets of 150 x 900 up to 2.2 times (2026-11-19). Where A has more than VERY_WIDE columns a row a pass costs more than the model, and a better answer
-# saves some: 63 x 2308, 77 x 7129 and 100 x 10,000 at 0.01 of the largest lambda took 0.75 to 1.0 of the time, LASSO and elastic net,
+# A working set is solved until its violations are PART of the largest violation outside, since a better
+# answer would not last. On the simulated data of coordinate_model.pxi 0.15 and 0.6 in place of 0.3 take 1.11
+# and 1.04 times as long, and on elastic nets of 150 x 900 up to 2.2 times (2026-11-19). Where A has more than
+# VERY_WIDE columns a row a pass costs more than the model, and a better answer saves some: 63 x 2308, 77 x
+# 7129 and 100 x 10,000 at 0.01 of the largest lambda took 0.75 to 1.0 of the time, LASSO and elastic net,
 # with 0.1 in place of 0.3 (2026-11-18); 200 x 1000 and 500 x 600 up to 1.3 times as long.
 cdef double PART = 0.3
 cdef double PART_OF_VERY_WIDE = 0.1
@@ -34,33 +36,36 @@ cdef double VERY_WIDE = 16.0
 cdef double LAST_TO_JOIN = 0.01  # Where so few join, sweeps aim at the tolerance.
 
 
-# Where most columns of a tall A are in the solution, all of them join at once: their Gram matrix is needed anyway, and
-# one certificate ends the solve. That is foreseen where |c_j| is STRONG times l1_j for most columns and A has TALL
-# times as many rows as columns. Measured on 2026-11-18 on simulated data (LASSO, eight shapes from 300 x 290 to 20,000 x 60,
-# five lambdas each): where it is foreseen, growing working sets take 1.01 to 1.54 times as long; with fewer rows,
-# 0.47 to 0.82 times as long, even with 95% strong columns.
+# Where most columns of a tall A are in the solution, all of them join at once: their Gram matrix is needed
+# anyway, and one certificate ends the solve. That is foreseen where |c_j| is STRONG times l1_j for most
+# columns and A has TALL times as many rows as columns. Measured on 2026-11-18 on simulated data (LASSO, eight
+# shapes from 300 x 290 to 20,000 x 60, five lambdas each): where it is foreseen, growing working sets take
+# 1.01 to 1.54 times as long; with fewer rows, 0.47 to 0.82 times as long, even with 95% strong columns.
 cdef double STRONG = 4.0
 cdef double MOST_COLUMNS = 0.75
 cdef double TALL = 2.0
-# Where F falls by fewer units in its last place, it goes up and down by rounding: LASSO of 20 x 5 with a lam of 1e-16 did so for
-# 1000 iterations (2026-11-19).
+# Where F falls by fewer units in its last place, it goes up and down by rounding: LASSO of 20 x 5 with a lam
+# of 1e-16 did so for 1000 iterations (2026-11-19).
 cdef double STANDS_STILL = 4.0
 cdef double TALL_GROWTH = 2.0  # New columns for each one of the support, where least squares has m >= n: up to 15% less time.
 
-# Sparse columns with a loss that is not quadratic cost little to have in the working set, and much to join later. PART_OF_SPARSE of
-# the violated ones join at least. Where few are violated (FEW_TO_JOIN of the working set), those join, too, that will be if their c_j
-# changes by LIKELY of l1_j. Chosen on the designs of sparse_descent.pxi, categories with products, and 30,000 x 200 rare binary
-# columns, without and with intercept (2026-11-19): none in place of 0.08 or 0.15 for PART_OF_SPARSE takes 1.05 times as long, 0.3
-# 1.02 times; none in place of 0.1 for LIKELY 1.03 times, 0.3 1.02 times. Other values of FEW_TO_JOIN were not tried.
+# Sparse columns with a loss that is not quadratic cost little to have in the working set, and much to join
+# later. PART_OF_SPARSE of the violated ones join at least. Where few are violated (FEW_TO_JOIN of the working
+# set), those join, too, that will be if their c_j changes by LIKELY of l1_j. Chosen on the designs of
+# sparse_descent.pxi, categories with products, and 30,000 x 200 rare binary columns, without and with
+# intercept (2026-11-19): none in place of 0.08 or 0.15 for PART_OF_SPARSE takes 1.05 times as long, 0.3 1.02
+# times; none in place of 0.1 for LIKELY 1.03 times, 0.3 1.02 times. Other values of FEW_TO_JOIN were not
+# tried.
 cdef double PART_OF_SPARSE = 0.1
 cdef double FEW_TO_JOIN = 0.1
 cdef double LIKELY = 0.1
 
 
-# Least squares with sparse columns, where sweeps pay (sparse_squares.pxi has the designs): all columns join at once where MOST_VIOLATED of
-# them are violated, which halves the time where it happens, and all violated ones where they have no more than FEW_ENTRIES of the entries,
-# so that sweeps over them cost less than certificates. These are solved to VIOLATED_PART of the largest violation, since most of
-# what is missing is there. Other values were not tried.
+# Least squares with sparse columns, where sweeps pay (sparse_squares.pxi has the designs): all columns join
+# at once where MOST_VIOLATED of them are violated, which halves the time where it happens, and all violated
+# ones where they have no more than FEW_ENTRIES of the entries, so that sweeps over them cost less than
+# certificates. These are solved to VIOLATED_PART of the largest violation, since most of what is missing is
+# there. Other values were not tried.
 cdef double MOST_VIOLATED = 0.5
 cdef double FEW_ENTRIES = 0.34
 cdef double VIOLATED_PART = 0.01
@@ -132,7 +137,8 @@ cdef class Loop(Improver):
                 if self.stuck >= MOST_STUCK:
                     self.sparse_descent.failed, self.stuck = True, 0
                 stalled = stalled + 1 if self.objective >= (1.0 - STANDS_STILL * DBL_EPSILON) * last else 0
-            # Where no gap can be known, columns whose violations are nothing but rounding could join for ever.
+            # Where no gap can be known, columns whose violations are nothing but rounding could join for
+            # ever.
             if not self.bounded and tol > 0 and (joined == 0 or self.direction == NULL and self.objective >= 0.999 * last):
                 if self.is_stationary(tol):
                     waited += 1

@@ -5,9 +5,10 @@
 # Sweeps of coordinate descent find the coordinates that are off their kinks and their signs; as soon as few
 # of them change, a Newton step by conjugate gradients ends what sweeps would take long for.
 
-# The constants here and those of such models in improver.pxi were chosen on simulated designs, 2026-11-19: l1 logistic regression with
-# random entries (3000 x 2500, 12,000 x 4000, 1000 x 6000), words (4000 x 6000, 1500 x 9000, 15,000 x 10,000) and rare binary columns
-# (1500 x 250) at 0.1, 0.01 and 0.001 of the largest lambda, which are no rows of a benchmark.
+# The constants here and those of such models in improver.pxi were chosen on simulated designs, 2026-11-19: l1
+# logistic regression with random entries (3000 x 2500, 12,000 x 4000, 1000 x 6000), words (4000 x 6000, 1500
+# x 9000, 15,000 x 10,000) and rare binary columns (1500 x 250) at 0.1, 0.01 and 0.001 of the largest lambda,
+# which are no rows of a benchmark.
 
 cdef enum:
     MOST_PRODUCTS = 100  # Most iterations of conjugate gradients in a Newton step; each takes a product with A and with A^T.

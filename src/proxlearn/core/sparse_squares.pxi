@@ -1,22 +1,25 @@
 # Least squares on a working set of sparse columns: accelerated sweeps.
 #
 # Where columns hardly depend on each other, a few sweeps are all that a problem needs, even with thousands of
-# coordinates in its solution. After each sweep in which few coordinates reach or leave a kink, an accelerated step
-# (sparse_sweeps.pxi) combines the last two; a Newton step follows where that does not end soon.
+# coordinates in its solution. After each sweep in which few coordinates reach or leave a kink, an accelerated
+# step (sparse_sweeps.pxi) combines the last two; a Newton step follows where that does not end soon.
 
-# Chosen on simulated least squares of 16 designs (random entries, neighbours that share entries, words, categories, rare binary
-# columns; 1500 x 250 to 30,000 x 8000) at 0.1, 0.01 and 0.001 of the largest lambda, none of them a row of a benchmark, 2026-11-20.
+# Chosen on simulated least squares of 16 designs (random entries, neighbours that share entries, words,
+# categories, rare binary columns; 1500 x 250 to 30,000 x 8000) at 0.1, 0.01 and 0.001 of the largest lambda,
+# none of them a row of a benchmark, 2026-11-20.
 cdef double MANY_FLIPS = 0.2  # No accelerated step where this part of the coordinates reached or left a kink. 1 in its place: 1.02 of the time.
-# Sweeps over the coordinates off their kinks end where they reduced the violations to this part; 0.03 in its place takes 1.00 of the time.
+# Sweeps over the coordinates off their kinks end where they reduced the violations to this part; 0.03 in its
+# place takes 1.00 of the time.
 cdef double LEFT_BY_SWEEPS = 0.1
-# The violations that a sweep is expected to leave may be so many times those at which the gap would surely meet the tolerance, as not all
-# of them are the largest at once: 1 in place of 1.5 took 1.01 times as long, 3 and 6 took 1.02 and 1.04 times, and more certificates.
+# The violations that a sweep is expected to leave may be so many times those at which the gap would surely
+# meet the tolerance, as not all of them are the largest at once: 1 in place of 1.5 took 1.01 times as long, 3
+# and 6 took 1.02 and 1.04 times, and more certificates.
 cdef double HOPE = 1.5
-# The same where all coordinates have a quadratic penalty, so that the gap falls with the square of the violations: 3, 6 and 20 in
-# place of 10 took 1.04, 1.01 and 1.04 times as long.
+# The same where all coordinates have a quadratic penalty, so that the gap falls with the square of the
+# violations: 3, 6 and 20 in place of 10 took 1.04, 1.01 and 1.04 times as long.
 cdef double HOPE_OF_SQUARES = 10.0
-# Predictions begin at 0 again after the violations have fallen to this part, since rounding would spoil accelerated steps: without
-# it, gaps of 1e-10 took up to 14 times as long.
+# Predictions begin at 0 again after the violations have fallen to this part, since rounding would spoil
+# accelerated steps: without it, gaps of 1e-10 took up to 14 times as long.
 cdef double BEGIN_AGAIN = 1e-4
 
 cdef enum:

@@ -1,7 +1,7 @@
 # Sweeps of coordinate descent over sparse columns, and what they keep.
 #
-# The columns are kept times the roots of s, and so is the change of the predictions, which is all that a sweep
-# reads and writes. With an intercept, or where columns are centred, each column has its weighted mean
+# The columns are kept times the roots of s, and so is the change of the predictions, which is all that a
+# sweep reads and writes. With an intercept, or where columns are centred, each column has its weighted mean
 # subtracted, so that the best intercept follows every step.
 
 cdef double PARALLEL = 1e-12  # Two directions whose Gram matrix has a smaller determinant, relative to its diagonal, count as one. Not measured.
