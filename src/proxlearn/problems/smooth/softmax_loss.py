@@ -64,7 +64,9 @@ class Softmax(GLM):
         return torch.logsumexp(z - (z * self.b).sum(1, keepdim=True), 1).mean(-1)
 
     def dloss(self, z: Tensor) -> Tensor:
-        return (torch.softmax(z, 1) - self.b) / self.m
+        # The differences sum to 0 to rounding of 1 only, and a dual point has to more exactly.
+        u = torch.softmax(z, 1) - self.b
+        return (u - self.b * u.sum(1, keepdim=True)) / self.m
 
     def _probabilities(self, u: Tensor) -> Tensor:
         """The probability vector over the classes for each sample, from the dual point."""
