@@ -181,6 +181,7 @@ def test_what_was_counted_before_an_interruption_is_printed(monkeypatch, capsys,
         (20261120, 49839),  # dual points of l2 problems whose sum is 0 to rounding only
         (20261120, 35295),  # without a penalty, the gradient at 0 of centred columns, in the fuzz
         (31120, 14462),  # dual points of classes, behind products, whose sum was 0 to rounding only
+        (41120, 11711),  # sparse columns without zeros, with means a million times the deviations
         (112002, 3335),  # Huber regression whose scale goes to 0
         (112002, 3735),  # as 35295 above
         (20261120, 35878),  # an answer that is no number is the same with two threads, in the fuzz

@@ -1,5 +1,6 @@
 """Arrays in the shapes and layouts that the core reads."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,14 @@ from proxlearn.core.penalty_kinds import SEPARABLE, Groups, PenaltyKind, Simplex
 from proxlearn.core.single import Glm
 
 Array = npt.NDArray[np.float64]
+
+FULL = 2 / 3
+"""Part of a sparse A that is not 0, from which on a dense copy takes no more memory.
+
+It is made for least squares with an intercept: the squares of a sparse column about its mean are a
+difference of sums, and rounding is all that is left of it where the mean is a million times the
+deviations.
+"""
 
 
 def describe(
@@ -66,6 +75,9 @@ def describe(
     """
     A = A if kernel.is_matrix(A) else _layout(A)
     kind = LOSSES[loss]
+    centred = kind.quadratic and intercept and scipy.sparse.issparse(A)
+    if centred and A.nnz >= FULL * math.prod(A.shape):
+        A = _layout(A.toarray(order="F"))
     weights = _number_or_rows(sample_weight)
     if weights is None:
         weights = 1.0 / A.shape[-2] if kind.mean else 1.0
